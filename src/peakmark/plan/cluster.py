@@ -195,6 +195,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
     requested = config.nodes
     asked = msgspec.to_builtins(requested)  # as the plan stores it
     settings = config.site_facts.slurm
+    # Read the nodes of the partition, and keep those with the required feature.
     wanted = partition or settings.partition
     nodes = slurm.nodes(wanted, settings.reservation)
     name = ",".join(slurm.partition_names(wanted)) or nodes[0].partition
@@ -207,6 +208,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
         raise ConfigError(
             f"no node of partition {name} has the feature {feature!r} of slurm.constraint"
         )
+    # Choose the nodes to measure. A choice of an earlier run is kept.
     earlier = None
     if folder is not None:
         earlier = _earlier(folder / "plan.json", asked, name)

@@ -160,7 +160,10 @@ def _grid_cells(
 
 
 def impossible(planned: Iterable[Cell]) -> dict[str, str]:
-    """Return row -> reason, for the rows of reference tools that no machine can measure."""
+    """Return row of a reference tool -> why no machine can measure the row with the tool.
+
+    All repetitions of a row have the same reason, so the first one is enough.
+    """
     reasons = {}
     for cell in planned:
         instrument = REGISTRY[cell.instrument]

@@ -185,6 +185,7 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
         seconds = max(seconds, plan.longest)
         jobs = max(1, available // threads(cells, plan))
     repeated_s = plan.durations.repeated(cells)
+    # The added minute matters to short jobs, whose margin is only seconds.
     longest_min = (seconds * MARGIN + repeated_s) * jobs / 60 + 1
     wanted = max(2, math.ceil(longest_min * settings.runtime_factor))
     if plan.cluster is None:

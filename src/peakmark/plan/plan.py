@@ -229,7 +229,7 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     reasons = {}
     if config.gpu and (reason := _no_gpu(config, cluster)):
         reasons["gpu"] = f"no GPU is measured: {reason}"
-    # The modules are loaded when the campaign begins.
+    # Modules are loaded when the campaign begins. Only then it is known whether they bring MPI.
     needs_mpi = config.mpi and not config.site_facts.mpi.modules
     if needs_mpi and (reason := mpi.why_not(config.site_facts.mpi.environment)):
         reasons["mpi"] = f"no MPI is measured: {reason}"

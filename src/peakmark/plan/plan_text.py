@@ -15,7 +15,7 @@ from peakmark.plan.cluster import ANY, Cluster
 from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
 
 JOB_S, CELL_S = 0.5, 0.4
-"""Overhead of each job and of each cell in seconds, without measuring and without Slurm."""
+"""Seconds that each job and each cell take besides the measurement, without the time that Slurm takes."""
 
 
 def describe(plan: Plan, every_cell: bool = False) -> str:

@@ -68,7 +68,7 @@ then the count of each bucket. Buckets of times in ns are logarithmic, 128 for e
 SUB_BITS = 7
 """Binary logarithm of the number of histogram buckets for each power of two."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-"""Percentile in the details of a latency -> its share of all operations."""
+"""Percentile in the details of a latency -> share of all operations that take at most this time."""
 
 
 def fits_memory(size: int, available: int) -> bool:

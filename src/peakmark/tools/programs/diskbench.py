@@ -104,6 +104,7 @@ class DiskBench(common.Kernel):
         output = self.read(cell, done)
         if cell.workload == META:
             return self.parsed(cell, output, *_rows(cell, output))
+        # Check that diskbench used the cell's settings, and that rate and IOPS fit each other.
         engine, depth = engine_of(cell)
         output.expect({"engine": engine, "depth": depth})
         value, iops = output.number("value"), output.number("iops")

@@ -96,6 +96,7 @@ class Fio(Instrument):
         return self.command(cell, argv, preparation=preparation, env=_HUGE_PAGES)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
+        # Check that fio ran the cell without an error.
         output = Output.of_json(self.name, done.stderr + done.stdout)
         jobs = output["jobs"]
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
@@ -105,6 +106,7 @@ class Fio(Instrument):
             message = first_line(done.stderr) or "without a message"
             raise ParseError(f"fio reports error {job['error']} for its job: {message}")
         job.expect({"job options.rw": _PATTERN[cell.workload], "job options.bs": str(cell.block)})
+        # Read the rate, and check it against fio's own.
         side = "read" if cell.workload in ("RS", "RR") else "write"
         work, operations = job.number(f"{side}.io_bytes"), job.number(f"{side}.total_ios")
         seconds = job.number(f"{side}.runtime") / 1e3
@@ -116,6 +118,7 @@ class Fio(Instrument):
         latency = {key: job.number(f"{prefix}.{name}") / 1e9 for key, name in _PERCENTILES.items()}
         latency["max"] = job.number(f"{side}.lat_ns.max") / 1e9
         mean = job.number(f"{side}.lat_ns.mean") / 1e9
+        # The throughput keeps the settings and the CPU time, the latency its percentiles.
         engine, depth = engine_of(cell)
         details = {"seconds": seconds, "work": work, "engine": engine, "depth": depth}
         details |= {key: cell.options[key] for key in ("sync", "fill") if key in cell.options}

@@ -111,6 +111,7 @@ class Hpl(Instrument):
         return Tool(name, path, "unknown")
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        # Choose the largest N that the node solves in the time.
         budget = _budget(cell)
         nb = _nb(cell)
         hpcc = tool.name == "hpcc"
@@ -124,6 +125,7 @@ class Hpl(Instrument):
                 f" and {gigabytes(memory)} of memory",
                 "raise budget_s or lower nb",
             )
+        # Build the command, which reads N and NB from a file.
         environment = {
             **dict.fromkeys(THREAD_VARIABLES, str(cell.concurrency)),
             "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
@@ -151,6 +153,7 @@ class Hpl(Instrument):
         )
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
+        # Read HPL's result. hpcc writes it into a file.
         hpcc = any(Path(word).name.startswith("hpcc") for word in done.argv)
         text = done.stdout
         if hpcc:
@@ -165,6 +168,7 @@ class Hpl(Instrument):
                 f" needs N = {common.LEAST_N} and {common.LEAST_SECONDS:g} s: raise budget_s,"
                 " or install xhpl, as hpcc's other tests take most of it"
             )
+        # Find the core type that OpenBLAS was asked for, and the one that it printed.
         requests = [word for word in done.argv if word.startswith(_REQUEST)]
         core = common.found(r"^Core: (\S+)\s*$", done.stderr)
         library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": None}
@@ -230,6 +234,7 @@ def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
     through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S)
     random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S
+    # Other tests, such as PTRANS and DGEMM, generate matrices too.
     return _START_S + solve * (1 + _OTHER_TESTS) + 3 * generate + random_access
 
 

@@ -125,6 +125,7 @@ class Iozone(Instrument):
         record = common.needed_block(cell)
         if not text.rstrip().endswith("iozone test complete."):
             raise ParseError(f"IOZone did not finish: {common.excerpt(done.stderr, text)}")
+        # Check that the output has the cell's unit and record size, and that O_DIRECT was used.
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("output is in kbytes/sec" in text.lower()) == ops:
             unit = "kB"
@@ -139,6 +140,7 @@ class Iozone(Instrument):
                 " O_DIRECT, and its values would be those of memory",
                 "compile it with a target that has O_DIRECT, as linux-AMD64 or linux-arm, or use fio",
             )
+        # The output of one process is a table, that of several processes has a line for each phase.
         read = _single
         if cell.concurrency > 1:
             read = _several

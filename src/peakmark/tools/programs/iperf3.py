@@ -91,11 +91,13 @@ class Iperf3(Instrument):
         output.expect({f"start.test_start.{name}": value for name, value in test.items()})
         read = {"TCP": _tcp, "UDP": _udp}[cell.workload]
         value, details = read(output)
+        # ``host`` is the client, ``remote`` the server.
         for side in ("host", "remote"):
             used = output.number_or_none(f"end.cpu_utilization_percent.{side}_total")
             details[f"{side}_cpu_percent"] = used
         row = Measurement.of(cell, "throughput", value, details)
         version = common.found(r"([0-9]+(?:\.[0-9]+)*)", str(output["start.version"]))
+        # One thread may limit the rate of several streams.
         warnings: tuple[str, ...] = ()
         if version is not None and cell.concurrency > 1:
             numbers = [int(part) for part in version.split(".")]

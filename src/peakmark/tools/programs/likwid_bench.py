@@ -153,6 +153,7 @@ class LikwidBench(Instrument):
         return self.command(cell, argv)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
+        # Check that likwid-bench ran the requested kernel with the cell's threads.
         output = read_output(done.stdout)
         if output["Test"] not in done.argv:
             raise ParseError(f"likwid-bench ran {output['Test']}, which was not asked for")
@@ -160,6 +161,7 @@ class LikwidBench(Instrument):
             raise ParseError(f"likwid-bench did not use {cell.concurrency} threads")
         seconds = output.number("Time")
         size = output.whole("Size (Byte)")
+        # Compute the rate from work and time, and check it against the printed one.
         metric, *names = _RESULTS[cell.subsystem]
         work, rate = map(output.number, names)
         common.agree(work / seconds, rate * 1e6, 1e-3, "likwid-bench: rate")

@@ -148,7 +148,7 @@ def _wanted(cell: Cell) -> list[int]:
 
 
 def _share(cell: Cell) -> float:
-    """Return the share of the usual number of messages for which the configuration asks."""
+    """Return the configured number of messages as a share of the usual 1000, at most 1."""
     return min(1.0, (common.option_number(cell, "count") or 1000) / 1000)
 
 

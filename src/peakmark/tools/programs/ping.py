@@ -96,6 +96,7 @@ class Ping(Instrument):
         if summary is None:
             raise ParseError(f"ping did not finish: {common.excerpt(done.stderr, text)}")
         sent, received = map(int, summary.groups())
+        # Some lost packets are a warning. Without an answer there is no time.
         if received == 0:
             raise ParseError(f"ping: none of {sent} packets was answered")
         if times is None:

@@ -120,6 +120,7 @@ class Pmbw(Instrument):
         missing = sorted(wanted - results.keys())
         if missing:
             raise ParseError(f"pmbw: no result of {', '.join(missing)} in {STATS}")
+        # Check that each routine ran with the cell's threads and size.
         for name, result in results.items():
             size = (result.whole("nthreads"), result.whole("areasize"))
             if size != (cell.concurrency, area_of(cell)):

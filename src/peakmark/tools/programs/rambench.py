@@ -47,7 +47,7 @@ that a machine usually has.
 LADDER_S = 4.0
 """Seconds that a ladder takes to lay out its working sets in memory."""
 START_S, WARMUP_S = 0.3, 0.1
-"""Seconds to start rambench, and of its warm-up unless the configuration sets it."""
+"""Seconds in which rambench starts, and seconds of its warm-up unless the configuration sets them."""
 THREAD_BYTES = 1 << 20
 """Memory of a thread besides its buffers."""
 
