@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 import snakemake.cli
 import yaml
+from tests.unit import campaign_data as make
 from tests.unit.cases import cases
 
 from peakmark import cli
@@ -127,3 +128,29 @@ def test_every_command_of_a_campaign_is_tried():
 @pytest.mark.parametrize("command", sorted(cli.all_commands()))
 def test_a_wrong_option_is_wrong_usage_of_every_command(command, capsys):
     assert printed(capsys, command, "--no-such-option")[0] == 2
+
+
+def a_campaign(folder):
+    records = make.runs("cpubench", "DP", *make.near(4e10)) + make.runs("hpl", "DP", 4e10)
+    return make.write(folder, records)
+
+
+@pytest.mark.parametrize("command", [
+    "status {}", "tables {}", "report {}", "compare {} {}", "fleet {}", "bundle {}", "export --json-lines {}",
+    "export --openmetrics {}", "rows {}", "check {} --seconds 1",
+])  # fmt: skip
+def test_no_command_reads_a_campaign_that_it_was_not_given(command, tmp_path, peakmark):
+    good = a_campaign(tmp_path / "results" / "good")
+    peakmark("rows", good)
+    alone = peakmark(*command.format(good, good).split())
+    damaged = a_campaign(tmp_path / "results" / "damaged")
+    peakmark("rows", damaged)
+    files = [path for path in damaged.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    for path in files:
+        path.write_bytes(b"\xff{" + path.read_bytes()[:50])
+    (tmp_path / "results" / "no folder").write_text("")
+    beside = peakmark(*command.format(good, good).split())
+    said = beside.stdout + beside.stderr
+    assert "Traceback" not in said and "damaged" not in said
+    assert beside.returncode == alone.returncode and alone.returncode in (0, 3)

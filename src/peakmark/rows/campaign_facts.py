@@ -42,6 +42,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``cells``: number of planned cells.
     - ``missing``: number of planned cells without a valid record.
     - ``instruments``: instruments with planned cells.
+    - ``node_seconds``: time of each ended job as Slurm counts it, times its nodes, s.
     - ``programs``: programs that measured.
     - ``commands``: instrument -> commands that it executed.
     - ``empty``: instrument -> why it has no values.
@@ -67,6 +68,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "instruments": sorted({cell.instrument for cell in results.cells}),
         "times": times_of(results),
         "jobs": jobs_of(results),
+        "node_seconds": results.node_seconds,
         "versions": versions_of(results),
         "programs": programs_of(results),
         "commands": commands_of(results),

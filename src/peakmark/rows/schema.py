@@ -468,6 +468,7 @@ class CampaignContent(TypedDict):
     instruments: list[str]
     times: Times
     jobs: list[str]
+    node_seconds: list[float]
     versions: list[str]
     programs: list[ProgramContent]
     commands: dict[str, list[str]]

@@ -22,5 +22,6 @@ from peakmark.slurm.commands import nodes as nodes
 from peakmark.slurm.commands import nodes_unavailable as nodes_unavailable
 from peakmark.slurm.commands import partition_names as partition_names
 from peakmark.slurm.commands import partitions as partitions
+from peakmark.slurm.commands import seconds as seconds
 from peakmark.slurm.commands import submit as submit
 from peakmark.slurm.commands import switches as switches

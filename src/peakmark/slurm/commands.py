@@ -437,12 +437,15 @@ def address(node: str) -> str:
 
 
 def minutes(text: str) -> int | None:
-    """Return a time of Slurm, such as ``1-00:00:00`` or ``30:00``, in minutes, rounded down.
+    """Return a time of Slurm in minutes, rounded down; see ``seconds``."""
+    found = seconds(text)
+    return None if found is None else found // 60
 
-    The result is None for ``infinite``.
-    """
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):\d+", text)
+
+def seconds(text: str) -> int | None:
+    """Return a time of Slurm, such as ``1-00:00:00`` or ``30:00``, in seconds; None for ``infinite``."""
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text)
     if found is None:
         return None
-    days, hours, rest = (int(part or 0) for part in found.groups())
-    return days * 1440 + hours * 60 + rest
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + rest

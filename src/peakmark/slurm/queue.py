@@ -20,6 +20,7 @@ from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.formatting import duration, plural
 from peakmark.slurm import failures
+from peakmark.storage.results import JOBS
 
 AT_ONCE = 4
 """Number of calls of sbatch at a time. Each call waits for the controller most of its time."""
@@ -365,6 +366,7 @@ class Queue:
                 is_running |= job is not None and not job.waits
                 continue
             del self.active[number]
+            self._count(task, job)
             self._submit_at = 0.0  # there may be room again
             has_failed = outcome.why is not None
             if job and has_failed and job.state in slurm.NODE_LOST and task.retries < self.retries:
@@ -374,6 +376,14 @@ class Queue:
         if is_running:
             self.on_start()
         return ended + self._give_up(known, now)
+
+    def _count(self, task: Task, job: slurm.Job | None) -> None:
+        """Add the node-hours of an ended job to the campaign's file ``JOBS``, if Slurm still knows the job."""
+        seconds = slurm.seconds(job.elapsed) if job else None
+        if seconds is None:
+            return
+        with suppress(OSError), (self.campaign / JOBS).open("a", encoding="utf-8") as stream:
+            stream.write(f"{task.number},{task.node_count},{seconds}\n")
 
     def _outcome(self, task: Task, job: slurm.Job | None) -> Ended | None:
         """Return how a job has ended; None while the job waits or runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from peakmark.storage import facts_files, planfile, records
 from peakmark.storage.record_types import PlanFile, Record, RecordContext
 from peakmark.storage.records import Finding
 from peakmark.tools.base import Measurement
+
+JOBS = "jobs.csv"
+"""File of a campaign with number, nodes and seconds of each of its ended jobs, as Slurm counts them."""
 
 
 class StoredAttempt(NamedTuple):
@@ -167,6 +171,17 @@ class Results:
         """Return the planned cells without a record, in the order of the plan."""
         states = self.findings
         return tuple(cell for cell in self.cells if states[cell.id].state != records.GOOD)
+
+    @cached_property
+    def node_seconds(self) -> list[int]:
+        """Return the time of each job that Slurm counted, times its nodes, in s; see ``JOBS``."""
+        counted = []
+        with suppress(FileNotFoundError):
+            text = (self.directory / JOBS).read_text(encoding="utf-8", errors="replace")
+            # The last line may be cut off.
+            for nodes, seconds in re.findall(r"(?m)^\d+,(\d+),(\d+)$", text):
+                counted.append(int(nodes) * int(seconds))
+        return counted
 
     @cached_property
     def checksum_list(self) -> str:

@@ -148,6 +148,13 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     slurm = "none: measured without Slurm"
     if jobs:
         slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
+    if counted := campaign["node_seconds"]:
+        account = (campaign["config"].get("site_facts") or {}).get("slurm", {}).get("account")
+        payer = f" of account {account}" if account else ""
+        hours = sum(counted) / 3600
+        slurm += (
+            f"; {hours:.2f} node-hours{payer} by Slurm's count of {plural(len(counted), 'job')}"
+        )
     done = campaign["cells"] - campaign["missing"]
     return {
         "facts": [

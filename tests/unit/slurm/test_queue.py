@@ -114,6 +114,21 @@ def test_a_limit_of_submissions_is_waited_for_and_said_once(site):
     assert not reasons(site, 3)  # that is no failure
 
 
+def test_the_node_hours_of_ended_jobs_are_those_that_slurm_counts(site):
+    site.plan.directory.mkdir(parents=True)
+    site.queue(site.task(0), site.task(1, node_count=2))
+    site.steps(10)
+    site.all_are("COMPLETED")
+    site.steps(5)
+    assert (site.plan.directory / "jobs.csv").read_text() == "1,1,1\n2,2,1\n"
+    assert site.plan.results.node_seconds == [1, 2]
+    assert [slurm.seconds(text) for text in ("1-02:00:05", "3:07", "UNLIMITED")] == [
+        93605,
+        187,
+        None,
+    ]
+
+
 @pytest.mark.parametrize("lost", ["2", None])
 def test_a_submission_that_was_not_answered_is_not_repeated(site, lost):
     """slurmctld took it and answered too late: what sbatch says then, and the job is in the queue."""

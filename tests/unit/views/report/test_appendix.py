@@ -13,6 +13,7 @@ from tests.unit import campaign_data as make
 from peakmark import yamlfile
 from peakmark.config.campaign import complete
 from peakmark.rows import build
+from peakmark.storage.results import Results
 from peakmark.views import appendix, score_card
 
 
@@ -97,3 +98,13 @@ def test_the_checksum_file_is_what_sha256sum_reads(swept, report):
     for path in ("plan.json", *records):
         assert hashlib.sha256((swept / path).read_bytes()).hexdigest() == files.pop(path)
     assert all(len(digest) == 64 and path.startswith("cells/") for path, digest in files.items())
+
+
+def test_the_report_has_the_node_hours_that_slurm_counted(tmp_path):
+    folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10, context={"job_id": "7"}))
+    (folder / "jobs.csv").write_text("7,1,1800\n8,2,900\n9,1,")
+    frames = build.judge(Results.read(folder))
+    (text,) = (
+        text for name, text in appendix.describe_provenance(frames)["facts"] if "jobs" in name
+    )
+    assert text == "1, 7 to 7; 1.00 node-hours by Slurm's count of 2 jobs"
