@@ -108,6 +108,8 @@ GPU_LINKS = ("to", "from", "both", "peer")
 """Variants of LINK: to the GPUs, from the GPUs, in both directions at once, from each GPU to the next."""
 ON_ONE_NODE = ("same-socket", "other-socket")
 """Variants of MPI rows whose two ranks run on one node: in one socket, or in two."""
+COLLECTIVES = ("ALLREDUCE", "ALLTOALL", "BARRIER", "BCAST")
+"""MPI workloads in which all ranks take part."""
 RANKS_ON_NODES = re.compile(r"([1-9][0-9]*)-nodes")
 """Variant of MPI rows whose ranks run on several nodes."""
 GPUS = "gpus"
@@ -200,7 +202,7 @@ _METRICS = {
     **dict.fromkeys(SWEEPS, "throughput"),
     "LINK": "link_throughput",
     "LAUNCH": "latency",
-    "PINGPONG": "latency",
+    **dict.fromkeys(("PINGPONG", *COLLECTIVES), "latency"),
     "MSGRATE": "message_rate",
 }
 """Workload -> metric of its rows, if that is not the usual one of its subsystem."""

@@ -9,6 +9,7 @@ from tests.checkout import TO_TABLES
 from peakmark.machine import mpi
 from peakmark.rows import build
 from peakmark.tools import REGISTRY
+from workflow import Workflow
 
 # Ranks of one machine would take the memory that all nodes share for their own.
 ENVIRONMENT = {
@@ -20,7 +21,7 @@ ENVIRONMENT = {
 BETWEEN = {"workloads": ["PINGPONG", "RATE"], "concurrency": [1], "blocks": ["8B", "64KiB"]}
 OSU = {"references": {"osu": {"count": 20, "workloads": ["PINGPONG"]}}}
 WITHIN = {"workloads": ["PINGPONG"], "variants": ["same-socket"], "concurrency": [2], "blocks": ["8B"]}  # fmt: skip
-MANY = {"workloads": ["MSGRATE"], "concurrency": [2], "blocks": ["8B"]}
+MANY = {"workloads": ["MSGRATE"], "concurrency": [1], "blocks": ["8B"]}
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +78,21 @@ def test_osu_measures_the_same_rows(equal_workflow):
     own = rows[rows["is_own"] & rows["workload"].eq("PINGPONG")]
     assert sorted(of_osu["point"]) == sorted(own["point"]) and len(own) == 3
     assert of_osu["value"].gt(0).all() and of_osu["ratio"].notna().all()
+
+
+def test_collectives_run_on_two_and_on_all_nodes(fleet, tmp_path):
+    workflow = Workflow.make(fleet, tmp_path / "checkout")
+    grid = {"workloads": ["ALLREDUCE", "BARRIER"], "concurrency": [1], "blocks": ["8B"]}
+    measure(workflow, {}, mpi=[{**grid, "nodes": [2, "all", 64]}], nodes="all")
+    for record in workflow.records().values():
+        assert record["status"] == "ok", record["reason"]
+        (value,) = record["measurements"]
+        hosts = [place.partition(":")[0] for place in value["details"]["rank_cpus"].split()]
+        count = int(record["cell"]["variant"].partition("-")[0])
+        assert hosts == ["node1", "node2", "node3", "node4"][:count]
+    rows = build.load(workflow.results).rows
+    assert sorted(set(rows["variant"])) == ["2-nodes", "4-nodes"] and len(rows) == 4
+    assert workflow.planned() == set()
 
 
 def test_a_type_that_does_not_fit_is_one_sentence(equal_workflow):

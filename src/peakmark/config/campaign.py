@@ -24,6 +24,7 @@ from peakmark.config.types import (
     DiskGrid,
     GpuGrid,
     MemoryGrid,
+    MpiGrid,
     NetworkGrid,
     ReferenceGrid,
     Report,
@@ -242,6 +243,9 @@ def _check_grid(where: str, grid: AnyGrid) -> None:
     needs_blocks = isinstance(grid, MemoryGrid | DiskGrid) and not SHAPES.keys() >= set(
         grid.workloads
     )
+    if isinstance(grid, MpiGrid):
+        needs_blocks = grid.workloads != ["BARRIER"]
+        _check_ranks(where, grid)
     if needs_blocks and not grid.blocks:
         raise ConfigError(f"{where} lacks blocks: give sizes such as [4KiB, 1MiB]")
     if isinstance(grid, MemoryGrid):
@@ -325,6 +329,14 @@ def _check_gpu(where: str, grid: GpuGrid) -> None:
             raise ConfigError(
                 f"{where}.variants has {variant!r}, which none of its workloads has: remove it"
             )
+
+
+def _check_ranks(where: str, grid: MpiGrid) -> None:
+    """Check that the ranks of an MPI grid are on one node or on several. Errors: ConfigError."""
+    if grid.nodes and grid.variants:
+        raise ConfigError(
+            f"{where} has nodes and variants: the ranks of variants are on one node, remove one of the keys"
+        )
 
 
 def _check_pairs(where: str, grid: NetworkGrid) -> None:

@@ -283,12 +283,18 @@ class MpiGrid(AnyGrid, frozen=True, kw_only=True):
         concurrency: Ranks on each node: a number, or cores.
         variants: same-socket and other-socket place two ranks on one node, with concurrency: [2].
             Default: the ranks are on two nodes.
+        nodes: Numbers of nodes of the ranks, such as [2, 4, all]: the first nodes of each class of
+            equal nodes. Default: two, and each named node measures to the next one.
     """
 
     workloads: MpiWorkloads
     concurrency: Annotated[list[Pinned], UNIQUE]
-    blocks: Sizes
+    blocks: Sizes = []
     variants: Annotated[list[Annotated[str, _variant("mpi")]], UNIQUE] = []
+    nodes: Annotated[
+        Annotated[list[NodeCount], UNIQUE] | None,
+        allowed("numbers of nodes, such as [2, 4, all]"),
+    ] = None
 
 
 class GpuGrid(AnyGrid, frozen=True, kw_only=True):
@@ -388,8 +394,8 @@ class Campaign(Keys, frozen=True):
             ordinary stores); those of ladders are small and huge (pages).
         disk: Grids of WS RS WR RR META. Variants are psync and io_uring-qdN; META has none.
         network: Grids of TCP UDP LAT-TCP LAT-UDP.
-        mpi: Grids of PINGPONG RATE BIRATE MSGRATE. Without a compiler for MPI the campaign has no such
-            rows, and says so.
+        mpi: Grids of PINGPONG RATE BIRATE MSGRATE ALLREDUCE ALLTOALL BARRIER BCAST. Without a compiler
+            for MPI the campaign has no such rows, and says so.
         gpu: Grids of FP64 FP32 FP16 INT32 TC-FP64 TC-TF32 TC-FP16 TC-BF16 TC-INT8 TC-FP8 RS WS RWS RWR LINK LAUNCH LADDER-LAT.
             TC run on the matrix units. A machine without NVIDIA's driver has no such rows; a
             cluster has them if the site file has gpus.

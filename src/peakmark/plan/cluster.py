@@ -419,7 +419,7 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
 
 
 Groups = Mapping[int, Sequence[tuple[str, ...]]]
-"""Index of a disk grid -> the groups of nodes that it measures, each at one moment."""
+"""Index of a disk or MPI grid -> the groups of nodes that it measures, each at one moment."""
 
 
 def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
@@ -449,6 +449,26 @@ def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
                 "{scratch_shared: true} in the site file, and scratch in the configuration to a folder on it"
             )
         groups[index] = _first_nodes(grid.together, cluster)
+    return groups
+
+
+def groups_of_ranks(config: Planned, cluster: Cluster | None) -> Groups:
+    """Return the groups of nodes of all MPI grids with ``nodes``.
+
+    Where Slurm chooses the nodes, each name of a group is ``any``. Without a cluster there is one node.
+    """
+    groups = {}
+    for index, grid in enumerate(config.mpi):
+        if grid.nodes is None:
+            continue
+        if cluster is not None and cluster.nodes != (ANY,):
+            groups[index] = _first_nodes(grid.nodes, cluster)
+            continue
+        most = 1
+        if cluster is not None:
+            most = max([len(kind.nodes) for kind in cluster.kinds], default=1)
+        sizes = [most if count == "all" else int(count) for count in grid.nodes]
+        groups[index] = [(ANY,) * size for size in dict.fromkeys(sizes) if size <= most]
     return groups
 
 

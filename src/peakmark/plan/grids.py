@@ -29,6 +29,7 @@ from peakmark.catalogue import (
     TOGETHER,
     disk_variant,
     gpu_variants,
+    nodes_of_ranks,
 )
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
@@ -37,6 +38,7 @@ from peakmark.config.types import (
     CpuGrid,
     DiskGrid,
     MemoryGrid,
+    MpiGrid,
     NetworkGrid,
     Planned,
     ReferenceGrid,
@@ -82,7 +84,8 @@ def cells(
         for index, keys in enumerate(several):
             has_pairs = isinstance(keys, NetworkGrid) and keys.pairs is not None
             has_groups = isinstance(keys, DiskGrid) and keys.together is not None
-            if not has_pairs and not has_groups:
+            has_ranks = isinstance(keys, MpiGrid) and keys.nodes is not None
+            if not has_pairs and not has_groups and not has_ranks:
                 place = f"{subsystem}[{index}]"
                 yield from _grid_cells(config, place, keys, node, on_this_machine)
 
@@ -121,6 +124,22 @@ def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
                 for part, node in enumerate(nodes):
                     options = {**cell.options, "first": nodes[0], "part": part}
                     yield replace(cell, node=node, variant=variant.text, options=options)
+
+
+def cells_of_ranks(config: Planned, groups: Groups, on_this_machine: bool) -> Iterator[Cell]:
+    """Yield the cells of MPI grids that have the key ``nodes``. Errors: as for ``cells``.
+
+    The option ``nodes`` names the nodes of the ranks, unless Slurm chooses them.
+    """
+    for index, node_groups in groups.items():
+        keys, place = config.mpi[index], f"mpi[{index}]"
+        for cell in _grid_cells(config, place, keys, ANY, False):
+            for nodes in node_groups:
+                placed = replace(cell, node=nodes[0], variant=f"{len(nodes)}-nodes")
+                if nodes[0] != ANY:
+                    placed = replace(placed, options={**cell.options, "nodes": " ".join(nodes)})
+                if not on_this_machine or _has_ranks(placed):
+                    yield placed
 
 
 def _grid_cells(
@@ -237,9 +256,11 @@ def _has_distance(cell: Cell) -> bool:
 
 def _has_ranks(cell: Cell) -> bool:
     """Return whether this machine has two CPUs for the ranks of a cell. Ranks on several nodes need a cluster."""
-    if cell.variant not in ON_ONE_NODE:
+    if nodes_of_ranks(cell.variant) > 1:
         return False
     cpus = os.sched_getaffinity(0)
+    if cell.variant not in ON_ONE_NODE:
+        return len(cpus) > 1
     locations = topology.read(Host(), cpus)
     return bool(topology.cpus_of_two(locations, cpus, cell.variant == "same-socket"))
 
@@ -303,7 +324,8 @@ def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
             variants = [""]
         # Workloads of ``SHAPES`` choose their own sizes. Of the GPU's workloads, only sweeps have blocks.
         sizes = blocks
-        if workload in SHAPES or (subsystem == "gpu" and workload not in SWEEPS):
+        is_unsized = workload in SHAPES or workload == "BARRIER"
+        if is_unsized or (subsystem == "gpu" and workload not in SWEEPS):
             sizes = [None]
         points += map(_GridPoint._make, product([workload], variants, sizes, keys.concurrency))
     return points

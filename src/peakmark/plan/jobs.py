@@ -20,7 +20,7 @@ from peakmark.cell import Cell
 from peakmark.config.types import SiteSlurm
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster
-from peakmark.plan.plan import Plan, resource_of, two_nodes, uses_shared_resource
+from peakmark.plan.plan import Plan, node_count, resource_of, two_nodes, uses_shared_resource
 
 MARGIN = 3.0
 """Time limit of a job, as a multiple of the longest expected time."""
@@ -127,7 +127,7 @@ def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
     """Return the CPUs and the memory in MiB of the smallest node on which the job may run."""
     node = cells[0].node
     # The second node may be of any class, unless the job excludes the nodes of all other classes.
-    if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(2)):
+    if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(node_count(cells[0]))):
         return cluster.cpus, cluster.memory
     return cluster.size_of(node)
 
@@ -147,9 +147,7 @@ def _node_count(cells: Sequence[Cell]) -> int:
     """Return the number of nodes that the job of these cells needs."""
     if cells[0].is_together:
         return len(_nodes_of(cells))
-    if two_nodes(cells[0]):
-        return 2
-    return 1
+    return node_count(cells[0])
 
 
 def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
@@ -166,7 +164,7 @@ def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Return the nodes that cells name: the nodes of clients and of servers."""
     names = []
     for cell in cells:
-        names += [cell.node, cell.peer]
+        names += [cell.node, cell.peer, *str(cell.options.get("nodes", "")).split()]
     return tuple(dict.fromkeys(filter(None, names)))
 
 

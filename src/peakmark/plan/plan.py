@@ -22,6 +22,7 @@ from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
     Cluster,
     Settings,
+    groups_of_ranks,
     groups_together,
     local_nodes,
     pair_rounds,
@@ -193,6 +194,9 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         planned.append(grids.cells(completed, node, cluster is None, skipped))
     planned.append(grids.group_cells(completed, groups))
     planned.append(grids.pair_cells(completed, rounds))
+    if "mpi" not in left_out:
+        ranks = groups_of_ranks(completed, cluster)
+        planned.append(grids.cells_of_ranks(completed, ranks, cluster is None))
     for cell in chain(*planned):
         name = cell.instrument
         if REGISTRY[name].reference and tools[name].path is None:
@@ -300,9 +304,14 @@ def _reference(config: Planned, name: str) -> Reference:
 # -- jobs
 
 
+def node_count(cell: Cell) -> int:
+    """Return the number of nodes that the cell needs on a cluster."""
+    return REGISTRY[cell.instrument].nodes(cell)
+
+
 def two_nodes(cell: Cell) -> bool:
     """Return whether the cell needs a second node on a cluster."""
-    return REGISTRY[cell.instrument].nodes(cell) > 1
+    return node_count(cell) > 1
 
 
 def uses_shared_resource(cell: Cell, settings: SiteSlurm) -> bool:
@@ -344,6 +353,9 @@ def _grouped(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
             name = _together_key(cell)
         else:
             name = f"{cell.place}.{resource_of(cell, settings)}"
+            # Ranks on several nodes have jobs with so many nodes.
+            if node_count(cell) > 2 or "nodes" in cell.options:
+                name += str(node_count(cell))
             if isinstance(fan_out, Batch):
                 batch = counts[name] // fan_out.batch
                 counts[name] += 1

@@ -12,7 +12,7 @@ from peakmark.cell import Cell
 from peakmark.formatting import counted, format_size, gigabytes, plural
 from peakmark.plan import durations
 from peakmark.plan.cluster import ANY, Cluster
-from peakmark.plan.plan import Plan, two_nodes, uses_shared_resource
+from peakmark.plan.plan import Plan, node_count, uses_shared_resource
 
 JOB_S, CELL_S = 0.5, 0.4
 """Seconds that each job and each cell take besides the measurement, without the time that Slurm takes."""
@@ -96,9 +96,7 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
         # Nodes that are measured together use the shared disk at the same time, so only part 0 counts.
         if uses_shared_resource(cell, settings) and not cell.options.get("part"):
             queues["one at a time"] += seconds
-        node_seconds += seconds
-        if two_nodes(cell):
-            node_seconds += seconds
+        node_seconds += seconds * node_count(cell)
         if cell.node == ANY:  # Slurm spreads such cells over the usable nodes
             seconds /= usable
         queues[cell.node] += seconds

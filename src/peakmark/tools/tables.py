@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from peakmark import yamlfile
-from peakmark.catalogue import DISK_METRICS, SHAPES, SUBSYSTEMS, disk_variant, metrics
+from peakmark.catalogue import (
+    DISK_METRICS,
+    RANKS_ON_NODES,
+    SHAPES,
+    SUBSYSTEMS,
+    disk_variant,
+    metrics,
+    nodes_of_ranks,
+)
 from peakmark.cell import Cell
 from peakmark.formatting import plural
 from peakmark.messages import words
@@ -143,6 +151,8 @@ class Table:
         if not variant and self.subsystem == "network":
             return "plain"
         if self.subsystem == "mpi":
+            if RANKS_ON_NODES.fullmatch(variant):
+                return plural(nodes_of_ranks(variant), "node")
             return variant.replace("-", " ")
         base, nodes, one_file = disk_variant(variant)
         if not nodes:

@@ -148,7 +148,7 @@ def test_the_configuration_holds_every_key():
     kinds = (CpuGrid, MemoryGrid, DiskGrid, NetworkGrid, MpiGrid, GpuGrid)
     keys = {key for one in grids for key in one}
     assert keys == {key for kind in kinds for key in kind.__struct_fields__}
-    tools = {key for one in grids for tool in one["references"].values() for key in tool}
+    tools = {key for one in grids for tool in one.get("references", {}).values() for key in tool}
     assert tools == set(ReferenceGrid.__struct_fields__)
     assert plan.make(EVERY_KEY).cells
 

@@ -7,6 +7,7 @@ from peakmark.catalogue import disk_variant
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs, plan_text
+from peakmark.plan import plan as plan_module
 
 SITE = "{schema: 1, name: here, slurm: {scratch_shared: true}}"
 KINDS = [
@@ -68,6 +69,41 @@ def test_a_job_of_several_nodes_may_write_and_wait_for_all_of_them(shared):
         cell = one.cells[0]
         seconds.append(one.durations.longest(cell))
     assert seconds[1] > seconds[0]
+
+
+@pytest.fixture
+def ranks(planned, monkeypatch):
+    """Plan an MPI grid, as if this machine had a library."""
+    monkeypatch.setattr(plan_module.mpi, "why_not", lambda _variables: "")
+    grid = {"workloads": ["ALLREDUCE", "BARRIER"], "concurrency": [2], "blocks": ["8B", "1KiB"]}
+
+    def plan(there, **keys):
+        return planned(there, mpi=[{**grid, **keys}], fan_out="node")
+
+    return plan
+
+
+def test_ranks_run_on_the_first_nodes_of_each_class(ranks):
+    one = ranks(where(nodes=NODES, kinds=KINDS), nodes=[2, 3, "all"])
+    assert {cell.point for cell in one.cells if cell.node == "big1"} == {
+        "ALLREDUCE-2-nodes_8B_x2", "ALLREDUCE-2-nodes_1KiB_x2", "BARRIER-2-nodes_none_x2",
+    }  # fmt: skip
+    groups = {}
+    for name, cells in one.jobs.items():
+        options = jobs.options(cells, one, {})
+        groups[name] = [word for word in options if word.startswith(("--nodes=", "--nodelist="))]
+    assert groups == {
+        "n1.pair2": ["--nodes=2", "--nodelist=n1,n2"],
+        "n1.pair3": ["--nodes=3", "--nodelist=n1,n2,n3"],
+        "n1.pair4": ["--nodes=4", "--nodelist=n1,n2,n3,n4"],
+        "big1.pair2": ["--nodes=2", "--nodelist=big1,big2"],
+    }
+
+
+def test_slurm_chooses_the_nodes_of_ranks_too(ranks):
+    one = ranks(where(kinds=KINDS), nodes=[2, "all", 64])
+    assert {cell.variant for cell in one.cells} == {"2-nodes", "4-nodes"}
+    assert {jobs.eligible(cells, one)[1] for cells in one.jobs.values()} == {2, 4}
 
 
 @pytest.mark.parametrize(("variant", "base", "nodes", "one_file"), [

@@ -53,7 +53,7 @@ def test_values(case):
         throughput = "bit/s" if cell.subsystem == "network" else "B/s"
         assert row.unit == UNITS.get(row.metric, throughput)
         assert row.concurrency == cell.concurrency
-        assert row.block == (8 if cell.instrument == "osu" else cell.block)
+        assert row.block == (8 if "blocks" in cell.options else cell.block)
         shape = cell.workload in SHAPES
         assert row.variant == ("same-cache" if shape else cell.variant)
         several_gpus = cell.subsystem == "gpu" and cell.concurrency > 1

@@ -23,6 +23,8 @@ BETWEEN_TWO = ("PINGPONG", "RATE", "BIRATE")
 """Workloads between two ranks, whatever the number of nodes."""
 BLOCK_MAX = 1 << 30
 """Largest message, in bytes (src/kernels/mpi/exchange.h)."""
+LONGEST_WAIT = 10.0
+"""Timeout of the ranks, as a multiple of the launcher's, which a busy machine extends by as much."""
 START_S = 6.0
 """Seconds in which the ranks start and end on a slow cluster, and the start is tried before the first cell."""
 
@@ -32,6 +34,7 @@ class MpiBench(common.Kernel):
 
     - PINGPONG: seconds of half a round trip.
     - RATE and BIRATE: B/s of one direction, and of both, with 64 messages under way.
+    - ALLREDUCE, ALLTOALL, BARRIER and BCAST: seconds of a call of all ranks.
     - MSGRATE: messages/s between the ranks of one half of the nodes and those of the other.
     """
 
@@ -43,17 +46,22 @@ class MpiBench(common.Kernel):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        message = common.needed_block(cell)
-        common.need_between(cell, "messages", message, 1, BLOCK_MAX, size=True)
+        if cell.workload != "BARRIER":
+            message = common.needed_block(cell)
+            common.need_between(cell, "messages", message, 1, BLOCK_MAX, size=True)
+            if cell.workload == "ALLREDUCE":
+                common.need_multiple(self.name, 8, message)
         check_ranks(cell)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
-        argv = [tool.path, "--workload", cell.workload, "--block", str(common.needed_block(cell))]
+        argv = [tool.path, "--workload", cell.workload]
+        if cell.block is not None:
+            argv += ["--block", str(cell.block)]
         argv += ["--seconds", common.plain(common.seconds_of(cell)), *self.warmup_option(cell)]
         argv += common.flags(cell, "seed", "cpus")
-        # The ranks give up 10 s before the launcher is ended, so that they can say why.
-        limit = common.plain(self.command(cell, argv).timeout_s - 10.0)
-        argv += ["--timeout", limit]
+        # The ranks give up by themselves only if the end of their launcher has not ended them.
+        limit_s = LONGEST_WAIT * self.command(cell, argv).timeout_s
+        argv += ["--timeout", common.plain(limit_s)]
         return self.command(cell, argv, ranks=cell.concurrency)
 
     def threads(self, cell: Cell) -> int:
@@ -73,7 +81,10 @@ class MpiBench(common.Kernel):
     def estimate(self, cell: Cell) -> Cost:
         # The times of single calls take a tenth of the time more.
         seconds = 1.1 * common.clock_s(cell, "total", 0.1)
-        memory = cell.concurrency * (2 * common.needed_block(cell) + (64 << 20))
+        buffers = 2 * (cell.block or 0)
+        if cell.workload == "ALLTOALL":
+            buffers *= self.threads(cell)
+        memory = cell.concurrency * (buffers + (64 << 20))
         return Cost(fixed_s=START_S + seconds, memory_bytes=memory)
 
 
@@ -91,6 +102,8 @@ def check_ranks(cell: Cell) -> None:
             f"{cell.workload} is between two ranks, the cell asks for {ranks}",
             "set concurrency: [1], or [2] with variants, whose ranks are on one node",
         )
+    if ranks < 2 and not cell.word:
+        raise Unavailable(f"{cell.workload} needs two ranks, the cell asks for one")
 
 
 def metric_of(cell: Cell) -> str:

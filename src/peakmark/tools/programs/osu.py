@@ -33,8 +33,11 @@ PROGRAMS = {
     "RATE": "osu_bw",
     "BIRATE": "osu_bibw",
     "MSGRATE": "osu_mbw_mr",
+    "ALLREDUCE": "osu_allreduce",
+    "ALLTOALL": "osu_alltoall",
+    "BARRIER": "osu_barrier",
 }
-"""Workload -> the program that measures it."""
+"""Workload -> the program that measures it. osu_bcast is left out, because its root runs ahead of the others."""
 LARGEST = 4 << 20
 """Largest message that the programs measure, in bytes."""
 SIZES_SINCE = (5, 6)
@@ -107,7 +110,7 @@ class Osu(Instrument):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = [_program(tool.path, PROGRAMS[cell.workload])]
         release = tuple(int(part) for part in tool.version.split(".")[:2] if part.isdecimal())
-        if release >= SIZES_SINCE:
+        if release >= SIZES_SINCE and cell.workload != "BARRIER":
             sizes = _wanted(cell)
             argv += ["-m", f"{min(sizes)}:{max(sizes)}"]
         if cell.options.get("count") is not None and cell.workload != "MSGRATE":
@@ -117,8 +120,11 @@ class Osu(Instrument):
         return self.command(cell, argv, ranks=cell.concurrency)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        values = _values(done.stdout)
         metric = mpibench.metric_of(cell)
+        if cell.workload == "BARRIER":
+            value = common.Output("osu", {"value": _barrier(done.stdout)}).number("value")
+            return Parsed((Measurement.of(cell, metric, value * _FACTORS[metric], {}),))
+        values = _values(done.stdout)
         found = []
         for size in _wanted(cell):
             if size not in values:
@@ -144,7 +150,7 @@ class Osu(Instrument):
 
 def _wanted(cell: Cell) -> list[int]:
     """Return the message sizes of the grid in bytes."""
-    return [int(size) for size in str(cell.options["blocks"]).split()]
+    return [int(size) for size in str(cell.options.get("blocks", "")).split()]
 
 
 def _share(cell: Cell) -> float:
@@ -159,6 +165,14 @@ def _program(path: str, name: str) -> str:
         if os.access(program, os.X_OK):
             return str(program)
     return str(Path(path).with_name(name))
+
+
+def _barrier(text: str) -> str:
+    """Return the only value of osu_barrier. Errors: ParseError if it is missing or damaged."""
+    value = common.found(r"^ *([0-9]+\.[0-9]{2})\s*\Z", text)
+    if value is None:
+        raise ParseError(f"osu: no value of osu_barrier: {common.excerpt(text)}")
+    return value
 
 
 def _values(text: str) -> dict[int, list[str]]:
