@@ -15,10 +15,11 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "B/s": {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12},
     "bit/s": {"Mb/s": 1e6, "Gb/s": 1e9},
     "1/s": {"IOPS": 1.0, "kIOPS": 1e3, "MIOPS": 1e6},
+    "message/s": {"messages/s": 1.0, "k messages/s": 1e3, "M messages/s": 1e6},
     "s": {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3},
 }
 """SI unit of rows -> {unit in which a value may be promised: its factor}."""
-KEY = r"^(cpu|memory|disk|network|gpu)/[A-Za-z0-9-]+(/[A-Za-z0-9_.+-]+)*\Z"
+KEY = r"^(cpu|memory|disk|network|mpi|gpu)/[A-Za-z0-9-]+(/[A-Za-z0-9_.+-]+)*\Z"
 """Pattern of the rows of a promise: subsystem, workload, and words of variant, block or concurrency."""
 # SI unit -> the names of its units, as alternatives of a pattern.
 _NAMES = {unit: "|".join(names) for unit, names in UNITS.items()}

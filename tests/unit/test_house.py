@@ -22,7 +22,7 @@ CEILINGS = {
     "slurm": 4_490,
     "run": 11_190,
     "storage": 2_730,
-    "tools": 15_310,
+    "tools": 15_330,
     "views": 27_200,
     "workflow": 6_110,
 }

@@ -196,8 +196,8 @@ def _references(subsystem: str, metric: str) -> Iterator[Program]:
     """Yield the reference tools that measure a metric, in the order of their columns."""
     for tool in sorted(references().values(), key=attrgetter("place")):
         for row in tool.rows:
-            # The first workload of a ``Coverage`` stands for the others.
-            if row.subsystem == subsystem and metric in metrics(subsystem, row.workloads[0]):
+            measured = [metrics(row.subsystem, workload) for workload in row.workloads]
+            if row.subsystem == subsystem and any(metric in each for each in measured):
                 yield Program(tool.name, tool.heading)
 
 

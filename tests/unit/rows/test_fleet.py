@@ -1,12 +1,16 @@
 """Many nodes: classes of equal ones, and which are slow."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import SLOW, fleet_frames, node_facts
 
+from peakmark import promises
 from peakmark.formatting import typeset
+from peakmark.promises import Promise
 from peakmark.rows import fleet, node_classes
 from peakmark.views import fleet_report
 
@@ -141,6 +145,14 @@ def test_the_typical_node_is_nearest_to_the_medians(tmp_path):
     pd.testing.assert_frame_equal(
         fleet.typical_rows(rows[rows["node"].eq("node1")]), rows[rows["node"].eq("node1")]
     )
+
+
+def test_a_rate_of_mpis_messages_can_be_promised():
+    promise = Promise.parse("mpi/MSGRATE/xcores", "2.5 M messages/s")
+    assert re.fullmatch(promises.AMOUNT, "2.5 M messages/s") and re.match(
+        promises.KEY, "mpi/MSGRATE/xcores"
+    )
+    assert (promise.amount, promise.unit) == (2.5e6, "message/s")
 
 
 def test_promises_are_judged_by_the_best_row_of_each_node(tmp_path):

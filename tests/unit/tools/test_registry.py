@@ -6,6 +6,7 @@ from tests.unit.tools.test_outputs import FIRST, GOOD
 
 from peakmark.errors import MeasurementError, Unavailable
 from peakmark.tools import REGISTRY, base
+from peakmark.tools.tables import BY_NAME
 
 ASKED = {"pmbw", "likwid-bench"}
 """They are asked for their routines before they are started."""
@@ -45,6 +46,11 @@ def test_wrong_cells_and_programs_that_are_not_the_tool(name, tmp_path):
         with pytest.raises(Unavailable if REGISTRY[name].reference else MeasurementError) as failed:
             REGISTRY[name].find(path)
         assert path in str(failed.value)
+
+
+def test_a_reference_has_a_column_in_every_table_that_one_of_its_workloads_fills():
+    for name in ("mpi_latency", "mpi_throughput", "mpi_message_rate"):
+        assert "osu" in [program.instrument for program in BY_NAME[name].references], name
 
 
 def test_a_program_that_gives_no_answer(tmp_path, monkeypatch):

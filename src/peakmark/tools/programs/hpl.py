@@ -165,8 +165,8 @@ class Hpl(Instrument):
         if common.is_too_small(details):
             warnings.append(
                 f"HPL solved N = {details['N']} in {details['seconds']:.2g} s; a comparison with the limit"
-                f" needs N = {common.LEAST_N} and {common.LEAST_SECONDS:g} s: raise budget_s,"
-                " or install xhpl, as hpcc's other tests take most of it"
+                f" needs N = {common.LEAST_N} and {common.LEAST_SECONDS:g} s: raise budget_s"
+                + (", or install xhpl, as hpcc's other tests take most of it" if hpcc else "")
             )
         # Find the core type that OpenBLAS was asked for, and the one that it printed.
         requests = [word for word in done.argv if word.startswith(_REQUEST)]
