@@ -31,6 +31,8 @@ _TABLES = tuple(BY_NAME)
 TableName = Literal[_TABLES]  # type: ignore[valid-type]
 Words = Annotated[tuple[str, ...], UNIQUE]
 Order = Annotated[tuple[Part, ...], UNIQUE]
+Pair = Annotated[tuple[str, ...], Meta(min_length=2, max_length=2)]
+"""Two workloads."""
 
 
 class _Rows(Keys, frozen=True):
@@ -156,6 +158,7 @@ class LayoutTable(_Rows, frozen=True, kw_only=True, dict=True):
             bytes (in B), of 1024 bytes (in KB), or of 1024 x 1024 bytes (in MB).
         factor: Factor between the SI value and the printed value. Default: that of the table.
         labels: Workloads and blocks that this layout prints under other names.
+        compare: Pairs of workloads that sentences below the table compare, besides the usual pairs.
         remark: Remark that is printed below the table.
     """
 
@@ -171,6 +174,7 @@ class LayoutTable(_Rows, frozen=True, kw_only=True, dict=True):
     sizes: Literal["IEC", "KB", "in B", "in KB", "in MB"] = "IEC"
     factor: Positive = 0.0
     label_list: tuple[Label, ...] = field(default=(), name="labels")
+    compare: tuple[Pair, ...] = ()
     remark: Text = ""
 
     @cached_property
@@ -238,6 +242,14 @@ class Layout(Keys, frozen=True, kw_only=True):
             if one.of == table.name:
                 instruments.update(column.instrument for column in one.columns)
         return instruments
+
+    def pairs_of(self, table: Table) -> list[Pair]:
+        """Return the pairs of workloads that the layout compares in ``table``."""
+        pairs: list[Pair] = []
+        for one in self.layout_tables:
+            if one.of == table.name:
+                pairs += one.compare
+        return pairs
 
     def called(self, table: Table) -> Table:
         """Return the table with the names of programs and the unit that this layout prints.

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from peakmark import files
+from peakmark.config import layouts
 from peakmark.errors import RecordError
 from peakmark.rows import CAMPAIGN, CHECK, FOLDER, expectations, findings, schema
 from peakmark.rows.campaign_facts import campaign_of, facts_of_hosts
@@ -38,6 +39,8 @@ SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
 
 def judge(results: Results) -> CampaignFrames:
     """Return the frames of a campaign, computed from its records; ``schema`` lists their columns."""
+    name = results.config.report.tables
+    layout = layouts.load(name) if name else None
     runs, rows = build_rows(read_runs(results), results)
     rows, warnings = add_warnings(rows, runs, results)
     nodes = list_nodes(rows, results)
@@ -58,7 +61,7 @@ def judge(results: Results) -> CampaignFrames:
         fleet=schema.typed("fleet", fleet),
         campaign=campaign,
     )
-    return replace(frames, findings=findings.find(frames))
+    return replace(frames, findings=findings.find(frames, layout))
 
 
 def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:

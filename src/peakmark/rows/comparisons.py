@@ -13,7 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,8 +54,6 @@ CHOICES = ["topic", "first", "second", "working_set"]
 """Columns of a frame of pairs: the sentence's heading, the choices' names, the working set in words."""
 POINT = {"of_workload": "for", "of_block": "at", "of_threads": "with"}
 """Column with a word for a part of a row's point -> preposition before such words."""
-WORD = dict(zip(("workload", "block_bytes", "concurrency"), POINT, strict=True))
-"""Column that is compared -> column with the word for it."""
 INNER = {"Workloads": ("of_block", "of_threads"), "Block size": ("of_workload", "of_threads")}
 """Topic -> column that a group of pairs shares, and column that a part of the group also shares.
 
@@ -63,46 +61,65 @@ For other topics they are workload and block.
 """
 
 
-class Comparison(NamedTuple):
-    """Two choices of one factor that are compared with each other.
-
-    Attributes:
-        topic: heading of the sentences.
-        factor: column of ``rows`` that holds the choices.
-        choices: the two choices, as in the column.
-        names: the two choices, as in sentences.
-    """
-
-    topic: str
-    factor: str
-    choices: tuple[Any, Any]
-    names: tuple[str, str]
-
-
 # -- pairs of rows
 
 
-def pairs_of_table(rows: pd.DataFrame, labels: Labels) -> Iterator[pd.DataFrame]:
+def pairs_of_table(
+    rows: pd.DataFrame, labels: Labels, compare: Sequence[Sequence[str]] = ()
+) -> Iterator[pd.DataFrame]:
     """Yield the pairs of rows of each comparison in a table, in the order of the sentences.
 
     Args:
         rows: rows of one table that may be compared.
         labels: labels of the table.
+        compare: pairs of workloads that are compared besides ``WORKLOADS``.
     """
     rows = add_speeds(add_words(rows, labels))
     own = rows[rows["is_own"]]
-    for topic, factor, (first, second), names in comparisons_of(own, labels):
+    for topic, factor, first, second in choices_of(own, labels, compare):
         on = [name for name in EQUAL if name != factor]
+        if factor == "block_bytes" and labels.table.lower_is_better:
+            # The areas of LAT are chosen to be in different cache levels.
+            on.remove("cache_level")
         pairs = beside(own[own[factor].eq(first)], own[own[factor].eq(second)], on)
-        pairs[WORD[factor]] = ""
-        yield grouped(pairs, topic, names)
+        # The words that differ name the choices, those that are equal name the points.
+        differing = [word for word in POINT if pairs[word].ne(pairs[f"{word}_other"]).any()]
+        if not differing:
+            continue
+        word = differing[0]
+        names = pairs[word].iloc[0], pairs[f"{word}_other"].iloc[0]
+        if factor == "concurrency":
+            names = labels.many(first), labels.many(second)
+        # A layout may print two blocks as two workloads.
+        heading = "Workloads" if word == "of_workload" else topic
+        yield grouped(pairs.assign(**dict.fromkeys(differing, "")), heading, *names)
     # A row with other settings than the kernel's is no reference for it.
     is_compared = rows["is_comparable"] & ~rows["warnings"].str.contains(r"\botherwise\b")
     for program in labels.table.references:
         pairs = beside(
             own, rows[is_compared & rows["instrument"].eq(program.instrument)], ["point"]
         )
-        yield grouped(pairs, "Reference", (labels.table.own.heading, program.heading))
+        yield grouped(pairs, "Reference", labels.table.own.heading, program.heading)
+
+
+def choices_of(
+    own: pd.DataFrame, labels: Labels, compare: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield topic, compared column, and two of its values, for each comparison.
+
+    These are pairs of workloads, neighbouring block sizes, neighbouring numbers of threads, and the most
+    and the fewest threads.
+    """
+    for first, second in [*WORKLOADS[labels.table.subsystem], *compare]:
+        yield "Workloads", "workload", first, second
+    for small, large in pairwise(sorted(own["block_bytes"].dropna().unique())):
+        yield "Block size", "block_bytes", large, small
+    counts = sorted(own["concurrency"].unique())
+    pairs = [*pairwise(counts)]
+    if len(counts) > 2:
+        pairs.append((counts[0], counts[-1]))
+    for fewer, more in pairs:
+        yield f"{capitalised(labels.noun)}s", "concurrency", more, fewer
 
 
 def add_words(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
@@ -124,22 +141,6 @@ def add_speeds(rows: pd.DataFrame) -> pd.DataFrame:
         middle=rows["value"].mask(is_time, 1 / rows["value"]),
         fastest=rows["max"].mask(is_time, 1 / rows["min"]),
     )
-
-
-def comparisons_of(own: pd.DataFrame, labels: Labels) -> Iterator[Comparison]:
-    """Yield the comparisons of workloads, of neighbouring block sizes, and of most and fewest threads."""
-    table = labels.table
-    for first, second in WORKLOADS[table.subsystem]:
-        names = (table.workload_label(first), table.workload_label(second))
-        yield Comparison("Workloads", "workload", (first, second), names)
-    blocks = own.dropna(subset="block_bytes").drop_duplicates("block_bytes")
-    sizes = blocks.set_index("block_bytes")["of_block"].sort_index()
-    for (small, of_small), (large, of_large) in pairwise(sizes.items()):
-        yield Comparison("Block size", "block_bytes", (large, small), (of_large, of_small))
-    most, fewest = own["concurrency"].max(), own["concurrency"].min()
-    if most > fewest:
-        names = (labels.many(most), labels.many(fewest))
-        yield Comparison(f"{capitalised(labels.noun)}s", "concurrency", (most, fewest), names)
 
 
 def beside(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
@@ -183,7 +184,7 @@ def multiple(gap: pd.Series, largest_range: pd.Series) -> pd.Series:
     return (gap / largest_range).fillna(0.0)
 
 
-def grouped(pairs: pd.DataFrame, topic: str, names: tuple[str, str]) -> pd.DataFrame:
+def grouped(pairs: pd.DataFrame, topic: str, first: str, second: str) -> pd.DataFrame:
     """Add to pairs the heading of their sentences, the names of the choices, and their groups.
 
     A ``group`` shares node, working set, cache level and workload, or the block if workloads are compared.
@@ -193,9 +194,7 @@ def grouped(pairs: pd.DataFrame, topic: str, names: tuple[str, str]) -> pd.DataF
     group = pairs["node"]
     for name in ("variant", "cache_level", shared):
         group = group.str.cat(pairs[name], sep="/")
-    return pairs.assign(
-        topic=topic, first=names[0], second=names[1], group=group, part=pairs[inner]
-    )
+    return pairs.assign(topic=topic, first=first, second=second, group=group, part=pairs[inner])
 
 
 def judged(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -341,8 +340,17 @@ def words_for(pairs: pd.DataFrame, every: pd.DataFrame, columns: Sequence[str]) 
         if any(words):
             # A word for threads may be ``on 8 cores``.
             text = " " if words[0].startswith("on ") else f" {POINT[column]} "
-        texts.append(text + listed(words) + below)
+        texts.append(text + listed(with_one_noun(words)) + below)
     return ",".join(texts)
+
+
+def with_one_noun(words: Sequence[str]) -> list[str]:
+    """Return counts such as ``1 thread`` and ``2 threads`` as ``1`` and ``2 threads``; other words unchanged."""
+    *first, last = words
+    nouns = {word.partition(" ")[2].removesuffix("s") for word in words}
+    if len(nouns) == 1 and nouns <= {"thread", "stream", "GPU"}:
+        first = [word.partition(" ")[0] for word in first]
+    return [*first, last]
 
 
 def verb(subject: str, singular: str, plural_form: str) -> str:

@@ -1,75 +1,88 @@
-"""Write findings: sentences on what the rows of a table show.
+"""Write findings: sentences on what the rows of a table show, in the words of the report's layout.
 
-Sentences on causes and comparisons rest on undisturbed rows, or say how many of their rows are disturbed.
+Sentences on causes and comparisons rest on undisturbed rows. No sentence uses a row that is wrong.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import TOGETHER
-from peakmark.formatting import node_or_link, percent, plural
+from peakmark.catalogue import SHAPES, TOGETHER
+from peakmark.config.layouts import Layout
+from peakmark.formatting import capitalised, listed, node_or_link, percent, plural, value_range
 from peakmark.messages import message
 from peakmark.rows import comparisons, placements, schema
+from peakmark.rows.comparisons import TWICE, times
 from peakmark.rows.fleet import DELTA, typical_rows
-from peakmark.rows.labels import Labels
+from peakmark.rows.labels import Labels, labels_of, table_of
 from peakmark.rows.point_limits import ABOVE
-from peakmark.tools.tables import BY_NAME, TABLES
+from peakmark.tools.tables import TABLES
 
 NO_PAIRS = pd.DataFrame(columns=comparisons.CHOICES)
 FEW = 3
-"""Workloads with at most this many rows get no sentence on their best and worst configuration."""
+"""Workloads with at most this many rows share a sentence on their best and worst configuration."""
+JOINED = 4
+"""Largest number of workloads that share such a sentence."""
+WAYS = {"R": "Reading", "W": "Writing", "RW": "Copying"}
+"""Workload without its last letter, which is the order of access -> the name of both orders together."""
 
 Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
 
 
-def find(frames: schema.CampaignFrames) -> pd.DataFrame:
+def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.DataFrame:
     """Return the frame ``findings`` of a campaign.
 
     Args:
         frames: frames of the campaign; all but ``findings`` are used.
+        layout: layout of the report, whose words the sentences use.
     """
     frames = replace(frames, rows=add_disturbances(frames.rows, frames.warnings))
-    rows_of_tables = {
-        name: typical_rows(rows) for name, rows in frames.rows.groupby("table", sort=False)
-    }
-    compared = compare(rows_of_tables)
+    tables: dict[str, tuple[Labels, pd.DataFrame]] = {}
+    for table in TABLES:
+        rows = typical_rows(frames.rows[frames.rows["table"].eq(table.name)])
+        if layout and layout.programs_of(table):
+            rows = rows[rows["is_own"] | rows["instrument"].isin(layout.programs_of(table))]
+        if len(rows):
+            tables[table.name] = labels_of(layout, table_of(layout, table, rows)), rows
+    compared = compare(tables, layout)
     lines: list[dict[str, Any]] = []
-    for usual in TABLES:
-        if usual.name not in rows_of_tables:
-            continue
-        rows = rows_of_tables[usual.name]
-        table = usual.fitted(rows["value"].dropna())
-        labels = Labels(table)
-        usable = rows[schema.is_right(rows)]
+    for name, (labels, rows) in tables.items():
+        calm = calm_rows(rows)
         found = [
             *extremes(labels, rows),
-            *comparisons.sentences(table, compared.get(table.name, NO_PAIRS)),
-            *limit_shares(labels, usable[usable["disturbances"].eq("")]),
+            *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
+            *block_dependence(labels, calm),
+            *shares(labels, calm),
             *link_sentences(frames, labels),
         ]
         # A finding on a link names no points.
-        lines += [{"table": table.name, "points": "[]", **line} for line in found]
+        lines += [{"table": name, "points": "[]", **line} for line in found]
     for note in placements.describe(frames):
         lines.append({"topic": "Placements", "text": note.full_sentence})
     return schema.typed("findings", pd.DataFrame(lines))
 
 
-def compare(rows_of_tables: dict[Any, pd.DataFrame]) -> dict[Any, pd.DataFrame]:
+def calm_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that are neither wrong nor disturbed."""
+    return rows[schema.is_right(rows) & rows["disturbances"].eq("")]
+
+
+def compare(
+    tables: dict[str, tuple[Labels, pd.DataFrame]], layout: Layout | None
+) -> dict[Any, pd.DataFrame]:
     """Return table -> its judged pairs. The probability of a false difference is that of all tables together."""
     found = []
-    for name, rows in rows_of_tables.items():
-        calm = rows[schema.is_right(rows) & rows["disturbances"].eq("")]
-        if name in BY_NAME and calm["is_own"].any():
-            for pairs in comparisons.pairs_of_table(calm, Labels(BY_NAME[name])):
-                found.append(pairs.assign(table=name))
+    for name, (labels, rows) in tables.items():
+        compared = layout.pairs_of(labels.table) if layout else ()
+        for pairs in comparisons.pairs_of_table(calm_rows(rows), labels, compared):
+            found.append(pairs.assign(table=name))
     if not found:
         return {}
     return dict(list(comparisons.judged(pd.concat(found, ignore_index=True)).groupby("table")))
@@ -86,85 +99,160 @@ def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame
     return rows.assign(disturbances=texts)
 
 
-# -- single rows
+# -- best and worst
 
 
 def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the best and worst configuration of each workload and working set.
 
-    It leaves out wrong and disturbed rows, and gives their number.
+    Workloads with few rows share one, and so do both orders of reading, writing or copying.
     """
-    measured = rows[rows["is_own"] & rows["n"].gt(0)]
-    is_sound = schema.is_right(measured) & measured["disturbances"].eq("")
-    lines = list(schema.lines(measured))
-    sound: dict[str, list[Line]] = defaultdict(list)
-    left_out: Counter[str] = Counter()
-    for row, is_sound_row in zip(lines, is_sound, strict=True):
+    measured = rows[rows["is_own"] & rows["n"].gt(0) & ~rows["workload"].isin(SHAPES)]
+    lines = list(schema.lines(measured.assign(is_right=schema.is_right(measured))))
+    groups: dict[str, list[Line]] = defaultdict(list)
+    ways: dict[str, list[Line]] = defaultdict(list)
+    for row in lines:
         name = labels.line(row, lines, block=False)
-        if is_sound_row:
-            sound[name].append(row)
-        else:
-            left_out[name] += 1
-    for name, members in sound.items():
-        if len(members) > FEW:
-            yield best_and_worst(labels, name, members, left_out[name])
+        groups[name].append(row)
+        way = WAYS.get(row.workload[:-1])
+        if way:
+            ways[name.replace(labels.workload(row), way, 1)].append(row)
+    few = [name for name, members in groups.items() if len(members) <= FEW]
+    joined: list[Line] = []
+    for name in few:
+        joined += groups.pop(name)
+    if 1 <= len(few) <= JOINED:
+        groups[listed(few)] = joined
+    if groups and not any(row.is_right for row in lines):
+        groups, ways = {listed([*groups]): lines}, {}
+    for name, members in ways.items():
+        if len({row.workload for row in members}) > 1:
+            groups[name] = members
+    for name, members in groups.items():
+        if len(members) > 1:
+            yield best_and_worst(labels, capitalised(name), members)
 
 
-def best_and_worst(
-    labels: Labels, name: str, rows: Sequence[Line], left_out: int
-) -> dict[str, Any]:
+def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str, Any]:
     """Return the line of ``findings`` on the best and worst of the rows with one name.
 
     Args:
         labels: labels of the table.
         name: workload and working set of the rows.
-        rows: the rows that are compared.
-        left_out: number of wrong and disturbed rows with this name.
+        rows: the rows that are compared, with ``is_right``. Wrong rows are counted, not named.
     """
-    ordered = sorted(rows, key=lambda row: row.median)
+    ordered = sorted((row for row in rows if row.is_right), key=lambda row: row.value)
+    line = {"topic": "Best and worst", "text": f"{name}: no row is right."}
+    if not ordered:
+        return line
     worst, best = ordered[0], ordered[-1]
     if labels.table.lower_is_better:
         worst, best = best, worst
-    best_place, worst_place = labels.place(best, ordered), labels.place(worst, ordered)
-    text = (
-        f"{name}: best {labels.quantity(best.median)} ({best_place}),"
-        f" worst {labels.quantity(worst.median)} ({worst_place})"
+    places = []
+    for row in (best, worst):
+        place = labels.place(row, ordered)
+        places.append(f"{place}, disturbed" if row.disturbances else place)
+    text = f"{name}: best {labels.quantity(best.value)} ({places[0]})"
+    if worst is not best:
+        text += f", worst {labels.quantity(worst.value)} ({places[1]})"
+    if len(ordered) < len(rows):
+        text += f"; {plural(len(rows) - len(ordered), 'wrong row')} left out"
+    points = json.dumps([best.point, worst.point], ensure_ascii=False)
+    return line | {"better": places[0], "worse": places[1], "points": points, "text": f"{text}."}
+
+
+# -- ranges by workload
+
+
+def shares(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield sentences on how near each program comes to the limit, and peakmark's kernel to a reference.
+
+    With references, another sentence states by how much the values of each program vary.
+    """
+    judged = rows[rows["is_own"] | rows["is_comparable"]]
+    words = [labels.workload(row) for row in schema.lines(judged)]
+    judged = judged.assign(
+        of_workload=words,
+        speed=judged["ratio"].mask(judged["unit"].eq("s"), 1 / judged["ratio"]),
     )
-    if left_out:
-        text += f"; {plural(left_out, 'wrong or disturbed row')} left out"
-    return {
-        "topic": "Best and worst",
-        "better": best_place,
-        "worse": worst_place,
-        "points": json.dumps([best.point, worst.point], ensure_ascii=False),
-        "text": f"{text}.",
-    }
-
-
-def limit_shares(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield a sentence for each program and cache level: lowest and highest share of the limit."""
-    is_judged = rows["is_own"] | rows["is_comparable"]
-    possible = rows[is_judged & rows["efficiency"].le(ABOVE)]
+    own = labels.table.own
+    own_points = judged.loc[judged["is_own"], "point"]
     for program in labels.table.series:
-        of_program = possible[possible["instrument"].eq(program.instrument)]
+        of_program = judged[judged["instrument"].eq(program.instrument)]
         for level, members in of_program.groupby("cache_level", sort=False):
-            ordered = list(schema.lines(members.sort_values("efficiency", kind="stable")))
-            low, high = ordered[0], ordered[-1]
-            prefix = f"In {level!s}, " if level else ""
-            reached = f"{percent(low.efficiency)} % of the limit"
-            if len(ordered) > 1:
-                reached = (
-                    f"{percent(low.efficiency)} ({labels.point(low, variant=True)}) to"
-                    f" {percent(high.efficiency)} % of the limit ({labels.point(high, variant=True)})"
-                )
-            yield {
-                "topic": "Limit",
-                "better": program.heading,
-                "factor_low": low.efficiency,
-                "factor_high": high.efficiency,
-                "points": json.dumps([row.point for row in ordered], ensure_ascii=False),
-                "text": f"{prefix}{program.heading} reaches {reached}.",
-            }
+            start = f"In {level!s}, " if level else ""
+            possible = members[members["efficiency"].le(ABOVE)]
+            yield from reached(f"{start}{program.heading}", possible, "efficiency", "the limit")
+            if program != own:
+                of = f"{program.heading}'s speed"
+                beside_own = members[members["point"].isin(own_points)]
+                yield from reached(f"{start}{own.heading}", beside_own, "speed", of)
+            if judged["instrument"].nunique() > 1:
+                yield from variation(f"{start}{program.heading}", members)
+
+
+def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[dict[str, Any]]:
+    """Yield a sentence with the lowest and highest share of something that each workload reaches.
+
+    Args:
+        start: beginning of the sentence, with the program.
+        rows: rows of one program.
+        column: column with the shares.
+        of: what the shares are of, such as ``the limit``.
+    """
+    of_workloads = rows.groupby("of_workload", sort=False)[column].agg(["min", "max"])
+    texts: list[str] = []
+    for workload, (low, high) in of_workloads.iterrows():
+        text = f"{value_range(percent(low), percent(high))} %"
+        texts.append(f"{text} of {of} for {workload}" if not texts else f"{text} for {workload}")
+    if texts:
+        yield {
+            "topic": "Limit",
+            "better": start,
+            "factor_low": rows[column].min(),
+            "factor_high": rows[column].max(),
+            "points": json.dumps([*rows["point"]], ensure_ascii=False),
+            "text": f"{start} reaches {listed(texts)}.",
+        }
+
+
+def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield a sentence on how far the values of each workload with several rows differ.
+
+    Args:
+        start: beginning of the sentence, with the program.
+        rows: rows of one program.
+    """
+    texts = []
+    for workload, values in rows.groupby("of_workload", sort=False)["value"]:
+        factor = values.max() / values.min()
+        by = f"a factor of {factor:.2g}" if factor >= TWICE else f"{100 * (factor - 1):.0f} %"
+        if len(values) > FEW:
+            texts.append(f"{by} for {workload}")
+    if texts:
+        points = json.dumps([*rows["point"]], ensure_ascii=False)
+        text = f"{start} has values that differ by up to {listed(texts)}."
+        yield {"topic": "Best and worst", "points": points, "text": text}
+
+
+def block_dependence(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield a sentence on the workload that depends most on the block size at each number of threads."""
+    own = rows[rows["is_own"]].dropna(subset="block_bytes")
+    own = own.assign(of_workload=[labels.workload(row) for row in schema.lines(own)])
+    same = ["of_workload", "node", "variant", "concurrency"]
+    values = own.groupby(same)["value"]
+    factors = (values.max() / values.min())[values.size() > 1]
+    of_workloads = factors.groupby("of_workload").agg(["min", "max"])
+    ranked = of_workloads.sort_values("min", ascending=False)
+    others = ranked["max"].iloc[1:].max()
+    if len(ranked) > 1 and ranked["min"].iloc[0] > others:
+        most, range_of_most = str(ranked.index[0]), ranked.iloc[0]
+        text = (
+            f"{most} depends most on the block size: its highest value is {times(range_of_most)} its"
+            f" lowest, and for other workloads at most {times(pd.Series([others]))}."
+        )
+        points = json.dumps([*own.loc[own["of_workload"].eq(most), "point"]], ensure_ascii=False)
+        yield {"topic": "Block size", "better": most, "points": points, "text": text}
 
 
 # -- links

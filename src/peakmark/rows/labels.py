@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.formatting import plural, quantity, significant, size
 from peakmark.tools.tables import BY_NAME, UNITS, Table
 
@@ -30,6 +33,8 @@ WHERE = {
     "gpus": ("GPU", ""),
 }
 """Word for a concurrency -> noun for what runs one thread each, and phrase for the part of the node that has it."""
+KERNEL = "peakmark"
+"""Name of peakmark's kernels in a report without a layout."""
 USUAL = ("", "psync", "sustained")
 """Default variants, which sentences do not name."""
 
@@ -120,16 +125,15 @@ class Labels:
         return f"with {self.table.variant_label(row.variant)}"
 
     def place(self, row: Line, group: Sequence[Line]) -> str:
-        """Return the block and the threads of a row, such as ``16 MiB, 8 threads``.
+        """Return the workload, block and threads of a row, such as ``16 MiB, 8 threads``.
 
-        Each is named only if it differs within the group. If neither differs, the threads are named.
+        Each is named only if it differs within the group. If none differs, the threads are named.
         """
-        blocks = {each.block_bytes for each in group}
-        counts = {(each.concurrency, each.concurrency_word) for each in group}
-        parts = [self.block(row)] if len(blocks) > 1 else []
-        if len(counts) > 1 or not parts:
-            parts.append(self.threads(row))
-        return ", ".join(parts)
+        parts = []
+        for word in (self.workload, self.working_set, self.block, self.threads):
+            if len({word(each) for each in group}) > 1:
+                parts.append(word(row))
+        return ", ".join(filter(None, parts)) or self.threads(row)
 
     def line(self, row: Line, rows: Sequence[Line], *, block: bool = True) -> str:
         """Return the name of a row without its number of threads: ``RWS of 1 MiB in DRAM``.
@@ -148,3 +152,82 @@ class Labels:
         if len({each.node for each in rows}) > 1:
             words.append(f"on {row.node}")
         return " ".join(filter(None, words))
+
+
+@dataclass(frozen=True)
+class LayoutLabels(Labels):
+    """Names for the rows of a table in the words of a layout.
+
+    Attributes:
+        layout: the layout.
+    """
+
+    layout: Layout
+
+    def workload(self, row: Line) -> str:
+        """Return the name of a row's workload in the layout.
+
+        If the layout has columns of values of the workload, such as one for each number of threads, the
+        name is the heading of the column with the fewest threads. Otherwise it is the layout's word for
+        the workload.
+        """
+        layout_table = self._table_of(row)
+        if layout_table is None:
+            return super().workload(row)
+        headings: dict[int, str] = {}
+        for column in layout_table.columns:
+            is_own = column.instrument == self.table.own.instrument
+            if column.where.workload == row.workload and is_own and column.value:
+                headings.setdefault(column.where.concurrency or 0, column.heading)
+        if headings:
+            return headings[min(headings)]
+        return layout_table.names(self.table, row.workload, row.concurrency, row.block_bytes)[
+            "workload"
+        ]
+
+    def block(self, row: Line) -> str:
+        """Return the block size of a row as the layout writes it, such as ``16MB``."""
+        layout_table = self._table_of(row)
+        if row.block_bytes is None or layout_table is None:
+            return super().block(row)
+        text = layout_table.names(self.table, row.workload, row.concurrency, row.block_bytes)[
+            "block"
+        ]
+        # ``sizes`` is IEC or KB, with the unit in the text, or "in B", "in KB" or "in MB": then the
+        # table has the unit in its heading, but sentences and axes need it with the number.
+        if not layout_table.sizes.startswith("in "):
+            return text
+        unit = layout_table.sizes.removeprefix("in ")
+        if unit == "B" and text == str(row.block_bytes):
+            return super().block(row)
+        return f"{text} {unit}"
+
+    def _table_of(self, row: Line) -> LayoutTable | None:
+        """Return the layout's table that shows a row, if any."""
+        return self.layout.layout_table_of(self.table, row.workload, row.variant)
+
+
+def printed_table(layout: Layout | None, table: Table) -> Table:
+    """Return a table with the names of programs and the unit in a layout.
+
+    Without a layout, the kernel is called ``KERNEL``, and the workloads have plain names.
+    """
+    if layout is not None:
+        return layout.called(table)
+    return replace(table, own=replace(table.own, heading=KERNEL), is_plain=True)
+
+
+def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
+    """Return a table with the unit and the names of programs that are printed.
+
+    Without a layout, the unit is the largest in which no value is below 1.
+    """
+    named = printed_table(layout, table)
+    return named if layout else named.fitted(rows.loc[rows["n"].gt(0), "value"])
+
+
+def labels_of(layout: Layout | None, table: Table) -> Labels:
+    """Return the labels for the rows of a table, with the words of the layout if there is one."""
+    if layout is None:
+        return Labels(printed_table(None, table))
+    return LayoutLabels(layout.called(table), layout)

@@ -27,9 +27,9 @@ from peakmark.formatting import (
 from peakmark.messages import words
 from peakmark.resources import ROOT
 from peakmark.rows import schema
+from peakmark.rows.labels import printed_table
 from peakmark.rows.schema import NOT_PLANNED, CampaignFrames
 from peakmark.tools.tables import SMALL_RECORD, TABLES
-from peakmark.views import layout_tables
 
 MISSING = "–"
 """Version of a program that did not run."""
@@ -105,7 +105,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
 def program_titles(layout: Layout | None) -> dict[str, str]:
     """Return titles such as ``diskbench (peakmark)`` for programs with other names in tables."""
-    tables = [layout_tables.printed_table(None, table) for table in TABLES]
+    tables = [printed_table(None, table) for table in TABLES]
     if layout:
         tables = [layout.called(each.table) for each in layout.layout_tables]
     headings: dict[str, dict[str, None]] = defaultdict(dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,12 @@ from peakmark.config import layouts
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import capitalised, natural, percent
 from peakmark.rows import schema
-from peakmark.rows.labels import Labels
+from peakmark.rows.labels import printed_table, table_of
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views.table import (
     NOT_MEASURED,
     Column,
-    Line,
     Points,
     ShownTable,
     gaps,
@@ -35,8 +34,6 @@ from peakmark.views.table import (
 )
 from peakmark.views.usual_tables import three_digits, two_digits, usual_table
 
-KERNEL = "peakmark"
-"""Name of peakmark's kernels in a report without a layout."""
 NAMED_IN = "disagreement"
 """Code of warnings whose texts contain names of programs."""
 WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
@@ -71,25 +68,6 @@ def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
     """Return the frames as a report prints them, see ``arrange`` and ``printed_table``."""
     arranged = arrange(frames, layout)
     return arranged if layout else with_names(arranged, None)
-
-
-def printed_table(layout: Layout | None, table: Table) -> Table:
-    """Return a table with the names of programs and the unit in a layout.
-
-    Without a layout, the kernel is called ``KERNEL``, and the workloads have plain names.
-    """
-    if layout is not None:
-        return layout.called(table)
-    return replace(table, own=replace(table.own, heading=KERNEL), is_plain=True)
-
-
-def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
-    """Return a table with the unit and the names of programs that are printed.
-
-    Without a layout, the unit is the largest in which no value is below 1.
-    """
-    named = printed_table(layout, table)
-    return named if layout else named.fitted(rows.loc[rows["n"].gt(0), "value"])
 
 
 def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
@@ -137,59 +115,6 @@ def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 def sorted_by(frame: pd.DataFrame, keys: Sequence[Any]) -> pd.DataFrame:
     """Return the lines of a frame in the order of their keys."""
     return frame.iloc[sorted(range(len(keys)), key=keys.__getitem__)]
-
-
-def labels_of(layout: Layout | None, table: Table, row: Line) -> Labels:
-    """Return the labels for a row of a table, with the words of the layout if there is one."""
-    layout_table = layout.layout_table_of(table, row.workload, row.variant) if layout else None
-    named = printed_table(layout, table)
-    if layout_table is None:
-        return Labels(named)
-    return LayoutLabels(replace(table, is_plain=named.is_plain), layout_table)
-
-
-@dataclass(frozen=True)
-class LayoutLabels(Labels):
-    """Names for the rows of a table in the words of a layout.
-
-    Attributes:
-        layout_table: the same table in the layout.
-    """
-
-    layout_table: LayoutTable
-
-    def workload(self, row: Line) -> str:
-        """Return the name of a row's workload in the layout.
-
-        If the layout has columns of values of the workload, such as one for each number of threads, the
-        name is the heading of the column with the fewest threads. Otherwise it is the layout's word for
-        the workload.
-        """
-        headings: dict[int, str] = {}
-        for column in self.layout_table.columns:
-            is_own = column.instrument == self.table.own.instrument
-            if column.where.workload == row.workload and is_own and column.value:
-                headings.setdefault(column.where.concurrency or 0, column.heading)
-        if headings:
-            return headings[min(headings)]
-        return self._names(row)["workload"]
-
-    def block(self, row: Line) -> str:
-        """Return the block size of a row as the layout writes it, such as ``16MB``."""
-        if row.block_bytes is None:
-            return super().block(row)
-        text = self._names(row)["block"]
-        # ``sizes`` is IEC or KB, with the unit in the text, or "in B", "in KB" or "in MB": then the
-        # table has the unit in its heading, but sentences and axes need it with the number.
-        if not self.layout_table.sizes.startswith("in "):
-            return text
-        unit = self.layout_table.sizes.removeprefix("in ")
-        if unit == "B" and text == str(row.block_bytes):
-            return super().block(row)
-        return f"{text} {unit}"
-
-    def _names(self, row: Line) -> dict[str, str]:
-        return self.layout_table.names(self.table, row.workload, row.concurrency, row.block_bytes)
 
 
 def is_shown(layout_table: LayoutTable, rows: pd.DataFrame) -> pd.Series:

@@ -14,10 +14,9 @@ from peakmark.catalogue import count_of_nodes
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
 from peakmark.rows import schema
-from peakmark.rows.labels import Labels
+from peakmark.rows.labels import Labels, labels_of, table_of
 from peakmark.rows.schema import CampaignFrames, is_pair, shows_link
 from peakmark.tools.tables import BY_NAME, Table
-from peakmark.views import layout_tables
 from peakmark.views.table import Line, is_many, rows_of
 
 FLEET = "fleet"
@@ -77,7 +76,7 @@ class Picture:
     @cached_property
     def table(self) -> Table:
         """Return the table with the printed unit and names of programs."""
-        return layout_tables.table_of(self.layout, self.usual, self.rows)
+        return table_of(self.layout, self.usual, self.rows)
 
     @cached_property
     def own(self) -> pd.DataFrame:
@@ -112,7 +111,7 @@ class Picture:
         table = self.table
         if row.table != table.name:
             table = BY_NAME[row.table]
-        return layout_tables.labels_of(self.layout, table, row)
+        return labels_of(self.layout, table)
 
 
 def is_cached(rows: pd.DataFrame) -> pd.Series:

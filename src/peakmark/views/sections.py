@@ -12,9 +12,10 @@ import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout
-from peakmark.formatting import capitalised, significant, typeset
+from peakmark.formatting import significant, typeset
 from peakmark.messages import merge_keys, message
 from peakmark.rows import schema
+from peakmark.rows.labels import labels_of, table_of
 from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
 from peakmark.views import layout_tables, pictures, score_card
@@ -77,9 +78,9 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
     own = rows[rows["is_own"]]
     if not is_usable(own).any():
         return []
-    called = layout_tables.table_of(layout, table, rows)
+    called = table_of(layout, table, rows)
     part = part_of(nodes_table(frames, called, rows))
-    part["findings"] = [finding for finding, _ in findings_with_points(frames, table, layout)]
+    part["findings"] = [finding for finding, _ in findings_with_points(frames, table)]
     part["figures"] = [
         picture_of_nodes(picture) for picture in drawn_pictures(frames, table, layout)
     ]
@@ -107,7 +108,7 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
         if not each.is_of_layout:
             part["table"]["runs"] = runs_of_lines(frames, table, each.lines)
         parts.append(part)
-    for finding, names in findings_with_points(frames, table, layout):
+    for finding, names in findings_with_points(frames, table):
         fitting = parts_with(names, parts, tables)
         (fitting or parts)[-1]["findings"].append(finding)
     found = pictures.pictures_of(frames, table, layout)
@@ -164,24 +165,12 @@ def runs_of_lines(frames: CampaignFrames, table: Table, own: pd.DataFrame) -> li
 
 
 def findings_with_points(
-    frames: CampaignFrames, table: Table, layout: Layout | None
+    frames: CampaignFrames, table: Table
 ) -> Iterator[tuple[dict[str, str], list[str]]]:
-    """Yield each finding of a table with its points; programs have their names in the layout.
-
-    Findings on a program that the layout does not show are left out.
-    """
-    hidden = set[str]()
-    if layout is not None and layout.programs_of(table):
-        shown = layout.programs_of(table)
-        hidden = {each.heading for each in table.series if each.instrument not in shown}
-    names = layout_tables.names_of(layout, table)
+    """Yield each finding of a table with its points."""
     of_table = frames.findings[frames.findings["table"].eq(table.name)]
     for line in schema.lines(of_table):
-        if {line.better, line.worse} & hidden:
-            continue
-        text = capitalised(layout_tables.renamed(line.text, names))
-        finding = {"topic": line.topic, "text": typeset(text)}
-        yield finding, json.loads(line.points or "[]")
+        yield {"topic": line.topic, "text": typeset(line.text)}, json.loads(line.points or "[]")
 
 
 # -- formulas
@@ -254,7 +243,7 @@ def name_rows(rows: Sequence[Line], layout: Layout | None) -> str:
     """Return the workloads, blocks and concurrencies of the rows of a formula as text."""
     workloads, blocks, threads = dict[str, None](), dict[str, None](), dict[str, None]()
     for row in rows:
-        labels = layout_tables.labels_of(layout, BY_NAME[row.table], row)
+        labels = labels_of(layout, BY_NAME[row.table])
         variant = row.variant if labels.table.variant else ""
         workloads[f"{labels.workload(row)} {variant}".rstrip()] = None
         if row.block_bytes is not None:

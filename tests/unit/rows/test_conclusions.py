@@ -4,6 +4,7 @@ where the numbers say otherwise, and none is inverted.
 What an author says of a graph whose numbers the report does not print can be held against nothing.
 """
 
+import json
 import random
 import statistics
 from functools import cache
@@ -14,7 +15,7 @@ from tests.unit import published
 from tests.unit.campaign_data import PRESETS, planned
 from tests.unit.cases import cases
 
-from peakmark.rows import build
+from peakmark.rows import build, schema
 from peakmark.storage.results import Results
 
 BEST = "Best and worst"
@@ -75,3 +76,16 @@ def test_a_conclusion_and_its_reverse_share_no_point(findings, report):
         )
         for other in reverse["points"]:
             assert not set(line.points[1:-1].split(", ")) & set(other[1:-1].split(", "))
+
+
+@pytest.mark.parametrize("report", PRESETS)
+def test_no_sentence_uses_a_wrong_row_and_each_table_has_its_best(report):
+    frames = schema.read(published.FOLDER / report)
+    wrong = frames.rows[frames.rows["is_own"] & frames.rows["wrong_codes"].ne("")]
+    # A sentence on a reference uses no row of a kernel.
+    lines = frames.findings[~frames.findings["topic"].isin(["Limit", "Reference"])]
+    lines = lines[~lines["text"].str.contains("has values that")]
+    used = set().union(*lines["points"].map(json.loads))
+    assert used.isdisjoint(wrong["point"])
+    best = lines[lines["topic"].eq(BEST)]
+    assert set(best["table"]) == set(frames.rows["table"])

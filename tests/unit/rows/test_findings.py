@@ -116,7 +116,7 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
     ]
     frames = make.frames(tmp_path / "c", records)
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
-    assert text == "QP is 3 times as fast as HP with 1 thread and 2 threads, measured twice."
+    assert text == "INT8 is 3 times as fast as INT16 with 1 and 2 threads, measured twice."
 
 
 def test_level_sides_need_all_values_within_five_percent():
