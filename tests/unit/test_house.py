@@ -13,17 +13,17 @@ PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
     "": 9_380,
     "check": 2_120,
-    "config": 5_160,
+    "config": 5_200,
     "data": 330,
     "limits": 5_550,
     "machine": 9_170,
     "plan": 7_430,
-    "rows": 23_790,
+    "rows": 23_910,
     "slurm": 4_490,
     "run": 11_190,
     "storage": 2_730,
     "tools": 15_330,
-    "views": 26_860,
+    "views": 26_950,
     "workflow": 6_110,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

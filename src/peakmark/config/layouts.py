@@ -217,6 +217,7 @@ class Layout(Keys, frozen=True, kw_only=True):
             of a paper, with stars that mark warnings.
         plain_names: Whether workloads have plain names, such as INT8 and sequential read (default), instead
             of their codes, such as QP and RS.
+        raw_outputs: Whether the PDF ends with the commands and one raw output of each reference tool.
         figures: Figures of the layout. They replace the usual figures of the tables that they draw.
     """
 
@@ -227,6 +228,7 @@ class Layout(Keys, frozen=True, kw_only=True):
     description: Text = ""
     fits: Literal["page", "column"] = "page"
     plain_names: bool = True
+    raw_outputs: bool = False
     drawings: Annotated[tuple[Drawing, ...], Meta(min_length=1)] = field(default=(), name="figures")
     layout_tables: Annotated[tuple[LayoutTable, ...], Meta(min_length=1)] = field(name="tables")
 
@@ -234,6 +236,14 @@ class Layout(Keys, frozen=True, kw_only=True):
     def narrow(self) -> bool:
         """Return whether the LaTeX tables fit one column of a paper instead of a page."""
         return self.fits == "column"
+
+    def prints_limits(self, table: Table) -> bool:
+        """Return whether a printed table of ``table`` has a column that needs the limits of its rows."""
+        for one in self.layout_tables:
+            values = {column.value for column in one.columns}
+            if one.of == table.name and not values.isdisjoint(("theoretical", "efficiency")):
+                return True
+        return False
 
     def programs_of(self, table: Table) -> set[str]:
         """Return the instruments that have a column in the layout's printed tables of ``table``."""

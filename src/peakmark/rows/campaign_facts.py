@@ -24,10 +24,13 @@ from peakmark.rows.node_classes import LEAST_NODES
 from peakmark.rows.schema import NOT_PLANNED
 from peakmark.storage.record_types import CommandRun, NetworkUsed
 from peakmark.storage.results import Results, StoredRecord
+from peakmark.tools import REGISTRY
 from peakmark.tools.tables import TABLES, tables_of
 
 Facts = Mapping[str, Any]
 
+OUTPUT_LINES = 50
+"""Number of lines of a raw output that a report may print: half a page."""
 NAMED = 3
 """Largest number of points that a failure names; further points are counted."""
 
@@ -45,6 +48,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``node_seconds``: time of each ended job as Slurm counts it, times its nodes, s.
     - ``programs``: programs that measured.
     - ``commands``: instrument -> commands that it executed.
+    - ``outputs``: reference tool -> the beginning of its first raw output.
     - ``empty``: instrument -> why it has no values.
     - ``networks``: host -> its network interface.
     - ``core_types``: host -> core types whose kernels HPL's BLAS used.
@@ -72,6 +76,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "versions": versions_of(results),
         "programs": programs_of(results),
         "commands": commands_of(results),
+        "outputs": outputs_of(results),
         "empty": empty_reasons(results),
         "failures": list(failures_of(results)),
         "networks": networks_of(results),
@@ -159,6 +164,27 @@ def commands_of(results: Results) -> dict[str, list[str]]:
             if record.cell.workload not in by_workload:
                 by_workload[record.cell.workload] = shell_line(executed[0])
     return {instrument: list(by_workload.values()) for instrument, by_workload in lines.items()}
+
+
+def outputs_of(results: Results) -> dict[str, str]:
+    """Return for each reference tool the first ``OUTPUT_LINES`` lines of its first raw output."""
+    found: dict[str, str] = {}
+    for record in results.records:
+        instrument = record.cell.instrument
+        if not REGISTRY[instrument].reference or instrument in found:
+            continue
+        folder = (results.directory / record.path).parent
+        for path in (folder / name for name in record.data.raw):
+            if path.is_file():
+                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+                found[instrument] = "\n".join(map(printable, lines[:OUTPUT_LINES]))
+                break
+    return found
+
+
+def printable(line: str) -> str:
+    """Return a line with a space for each character that no font has, such as a tabulator."""
+    return "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 def shell_line(command: CommandRun) -> str:

@@ -472,6 +472,7 @@ class CampaignContent(TypedDict):
     versions: list[str]
     programs: list[ProgramContent]
     commands: dict[str, list[str]]
+    outputs: dict[str, str]
     empty: dict[str, str]
     failures: list[FailureContent]
     networks: dict[str, dict[str, Any]]

@@ -170,6 +170,17 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     }
 
 
+def list_outputs(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
+    """Return name, commands and raw output of each reference tool, if the layout asks for them."""
+    if layout is None or not layout.raw_outputs:
+        return []
+    titles, commands = program_titles(layout), frames.campaign["commands"]
+    lines = []
+    for name, output in frames.campaign["outputs"].items():
+        lines.append([titles.get(name, name), "\n".join(commands.get(name, [])), output])
+    return lines
+
+
 def config_text(campaign: Mapping[str, Any]) -> str:
     """Return the keys of the configuration that differ from the default, with a line for each grid.
 

@@ -36,6 +36,7 @@ HEADINGS = {
     "kernels": "How each kernel measures",
     "problems": "Failures",
     "artifact": "Reproduction",
+    "outputs": "Commands and outputs of the reference tools",
 }
 """Key of a part -> heading of its chapter. Headings that only PDF or HTML has are in its template."""
 PACKED = "text"
@@ -67,6 +68,7 @@ def build(frames: CampaignFrames, packed: Path | None = None) -> dict[str, Any]:
         "machine": appendix.machines(frames),
         "problems": appendix.list_problems(frames),
         "artifact": appendix.describe_reproduction(frames),
+        "outputs": appendix.list_outputs(frames, layout),
         "provenance": appendix.describe_provenance(frames),
         "chapters": build_chapters(frames, of_resources, packed),
     }

@@ -317,7 +317,9 @@ def sentences_below(
     for column in columns:
         if column.value == "efficiency" and column.formula is not None:
             shares = points.of(column.instrument, "efficiency").dropna()
-            found.append(remark_on_formula(column, shares))
+            # Without a share of the limit, the column is not printed.
+            if len(shares):
+                found.append(remark_on_formula(column, shares))
     shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
     with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
     return found + gaps(frames, named_table, points.rows, shown, with_limit=with_limit)
@@ -326,8 +328,6 @@ def sentences_below(
 def remark_on_formula(column: LayoutColumn, shares: pd.Series) -> str:
     """Return a remark on efficiencies by a formula of the layout, with the shares of the limit."""
     text = f"{column.heading} is {column.formula}, as in the report that this layout follows"
-    if shares.empty:
-        return text
     if shares.min() < 1:  # a time above the theoretical one
         text += ", and negative for long times"
     return f"{text}; the share of the limit is {percent(shares.min())} to {percent(shares.max())}%"

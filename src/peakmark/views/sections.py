@@ -113,8 +113,10 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
         (fitting or parts)[-1]["findings"].append(finding)
     found = pictures.pictures_of(frames, table, layout)
     add_pictures(parts, tables, [each for each in found if each.name != ROOFLINE])
-    if any(each.is_of_layout for each in tables):
-        parts[-1]["formulas"] = build_formulas(own, layout)
+    has_usual = not all(each.is_of_layout for each in tables)
+    if layout is not None and any(each.is_of_layout for each in tables):
+        if has_usual or layout.prints_limits(table):
+            parts[-1]["formulas"] = build_formulas(own, layout)
     else:
         for part, each in zip(parts, tables, strict=True):
             part["formulas"] = build_formulas(each.lines, layout)

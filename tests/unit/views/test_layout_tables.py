@@ -103,3 +103,13 @@ def test_every_column_belongs_to_its_table(path):
         assert BY_NAME[layout_table.table.name] is layout_table.table
         headings = [column.heading for column in layout_table.columns]
         assert len(set(headings)) == len(headings), layout_table.name
+
+
+def test_only_layouts_whose_columns_need_limits_print_formulas():
+    shows = {
+        name: layouts.load(name).prints_limits(BY_NAME["disk_throughput"])
+        for name in layouts.names()
+    }
+    assert [name for name in shows if shows[name]] == [
+        "disk-patterns-2020", "four-subsystems-2018-hyperion", "four-subsystems-2018-prometheus", "paper",
+    ]  # fmt: skip

@@ -77,7 +77,7 @@ class Pmbw(Instrument):
         Coverage("memory", ("RS", "WS", "RWS"), variants=("block", *POOLS)),
         Coverage("memory", ("LAT",)),
     )
-    build = "git clone https://github.com/bingmann/pmbw && cd pmbw && ./configure && make"
+    build = "git clone https://github.com/bingmann/pmbw && cd pmbw && ./configure && make && sudo make install"
 
     def find(self, path: str) -> Tool:
         """Return pmbw, after a check of its help text. pmbw prints its version only with results."""

@@ -14,7 +14,7 @@ from peakmark import yamlfile
 from peakmark.config.campaign import complete
 from peakmark.rows import build
 from peakmark.storage.results import Results
-from peakmark.views import appendix, score_card
+from peakmark.views import appendix, layout_tables, score_card
 
 
 def read(folder, records, **more):
@@ -41,6 +41,19 @@ def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
         ["cpubench QPDOT_none_x1 on node1", "not possible here", "no such instruction"],
         ["hpl DP_none_x1", "failed (5 times)", "no output (node1)"],
     ]
+
+
+def test_a_layout_prints_how_the_raw_output_of_a_reference_begins(tmp_path):
+    config = {"report": {"tables": "four-subsystems-2018-hyperion"}}
+    records = [*make.runs("fio", "RS", 1e9), *make.runs("diskbench", "RS", 1e9)]
+    folder = make.write(tmp_path / "c", records, config=config)
+    for record in folder.glob("cells/**/0.json"):
+        (record.parent / "0.stdout").write_text("fio-3.33\n\x1b[1mrates\n" + 99 * "more\n")
+    frames = build.load(folder)
+    ((name, _, output),) = appendix.list_outputs(frames, layout_tables.layout_of(frames))
+    assert name.startswith("fio")
+    assert output.splitlines() == ["fio-3.33", " [1mrates", *48 * ["more"]]
+    assert appendix.list_outputs(frames, None) == []
 
 
 def test_the_printed_configuration_has_the_keys_that_differ_and_reads_back_the_same(tmp_path):
