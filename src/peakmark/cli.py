@@ -292,7 +292,7 @@ def _snakemake(argv: list[str]) -> int:
 
 def _status_arguments(command: ArgumentParser) -> None:
     _campaign_argument(command)
-    command.add_argument("--failed", action="store_true", help="show only failed and missing cells")
+    command.add_argument("--failed", action="store_true", help="show only failed cells")
 
 
 def status(options: argparse.Namespace) -> None:

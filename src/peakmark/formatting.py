@@ -232,6 +232,11 @@ def counted(names: Iterable[str], most: int = LISTED) -> str:
     return listed(shown)
 
 
+def short_name(host: str) -> str:
+    """Return the name of a host without its domain and capitals, by which names of one host are compared."""
+    return host.partition(".")[0].lower()
+
+
 def natural(name: str) -> str:
     """Return a sort key with which node2 comes before node10: the name with zeros before its numbers."""
     return re.sub("[0-9]+", lambda number: number[0].zfill(20), name)

@@ -11,20 +11,20 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_380,
+    "": 9_400,
     "check": 2_120,
-    "config": 5_200,
+    "config": 5_210,
     "data": 330,
     "limits": 5_550,
-    "machine": 9_170,
-    "plan": 7_430,
+    "machine": 9_190,
+    "plan": 7_640,
     "rows": 23_910,
-    "slurm": 4_490,
+    "slurm": 4_680,
     "run": 11_190,
-    "storage": 2_730,
+    "storage": 2_750,
     "tools": 15_330,
     "views": 26_950,
-    "workflow": 6_110,
+    "workflow": 6_120,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
 

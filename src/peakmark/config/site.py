@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from peakmark import promises, yamlfile
 from peakmark.config.types import Site, SiteValues
 from peakmark.errors import ConfigError
+from peakmark.formatting import short_name
 from peakmark.validation import read
 
 # Options for which the site file has no key.
@@ -79,10 +80,12 @@ def _check_extra(path: str | Path, extra: str) -> None:
 def for_host(site: SiteValues, host: str | None) -> SiteValues:
     """Return the site's values for one host.
 
-    The first entry of ``nodes`` whose pattern matches the host overrides the values of the site.
+    The first entry of ``nodes`` whose pattern matches the host, with or without its domain, overrides the
+    values of the site.
     """
     for entry in site.nodes:
-        if host is not None and fnmatchcase(host, entry.match):
+        names = {host, short_name(host)} if host else set()
+        if any(fnmatchcase(name, entry.match) for name in names):
             # The keys that the entry sets. Types with ``omit_defaults`` leave all others out.
             stated = msgspec.to_builtins(entry)
             del stated["match"]

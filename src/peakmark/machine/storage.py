@@ -191,7 +191,8 @@ def _disk(host: Host, disk: Facts) -> Facts:
     if interface == "virtio":
         rotational = None  # virtual disks report that they rotate by default
     if interface == "nvme":
-        pcie = pcie_link(host, _controller(host, disk["kname"]))
+        device = _controller(host, disk["kname"])
+        pcie = pcie_link(host, device) if device else None
     return {
         "model": (disk.get("model") or "").strip() or None,
         "rotational": rotational,
@@ -207,8 +208,8 @@ def _disk(host: Host, disk: Facts) -> Facts:
     }
 
 
-def _controller(host: Host, name: str) -> str:
-    """Return the PCI device of an NVMe disk; a path without files if several controllers have the disk.
+def _controller(host: Host, name: str) -> str | None:
+    """Return the PCI device of an NVMe disk; None if several controllers have the disk.
 
     nvme0n1 belongs to nvme0, except under multipath: then its device is a subsystem, which has links to
     its controllers.
@@ -217,8 +218,10 @@ def _controller(host: Host, name: str) -> str:
     controllers = [link for link in links if re.search(r"/nvme\d+$", link)]
     match = re.match(r"nvme\d+", name)
     controller = match[0] if match else name
+    if len(controllers) > 1:
+        return None
     if controllers:
-        controller = " or ".join(link.rpartition("/")[2] for link in controllers)
+        controller = controllers[0].rpartition("/")[2]
     return f"/sys/class/nvme/{controller}/device"
 
 
@@ -233,6 +236,8 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
     """
     if interface == "nvme":
         device = _controller(host, name)
+        if device is None:
+            return None, None
         speed = host.read(device, "current_link_speed")
         return pcie_limit(speed, host.read(device, "current_link_width"))
     if interface == "sata" and (port := re.search(r"/ata(\d+)/", path)):

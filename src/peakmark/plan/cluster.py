@@ -18,9 +18,11 @@ from typing import Any
 import msgspec
 
 from peakmark import slurm
+from peakmark.comparability import equipment_of
 from peakmark.config.types import Planned, Sample
 from peakmark.errors import ConfigError
-from peakmark.formatting import counted, natural, plural
+from peakmark.formatting import counted, natural, plural, short_name
+from peakmark.storage import facts_files
 
 ANY = "any"
 """Node of cells for which Slurm chooses the node."""
@@ -44,6 +46,7 @@ class EqualNodes:
         usable: number of these nodes that can be used now.
         chosen: whether ``nodes: any`` means these nodes.
         gpus: GPUs of each node, by Slurm's gres.
+        stopped: node -> its state, for those of these nodes that cannot be used now.
     """
 
     cpus: int
@@ -52,6 +55,7 @@ class EqualNodes:
     usable: int
     chosen: bool = False
     gpus: int = 0
+    stopped: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
         limit=limit,
         count=sum(map(attrgetter("usable"), nodes)),
         left_out=left_out,
-        kinds=_node_classes(candidates, earlier),
+        kinds=_node_classes(candidates, earlier, _processors(folder)),
         switches=switches,
         limits=limits,
     )
@@ -264,18 +268,44 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
     return longest
 
 
-def _node_classes(nodes: Iterable[slurm.Node], earlier: Cluster | None) -> list[EqualNodes]:
-    """Return the classes of nodes that are equal in Slurm; the class chosen by an earlier run is kept."""
+def _processors(folder: Path | None) -> dict[str, str]:
+    """Return short name of each node that the campaign has measured -> its processor."""
+    facts = facts_files.survey(folder)[0] if folder else {}
+    return {short_name(host): equipment_of(known).cpu for host, known in facts.items()}
+
+
+def _node_classes(
+    nodes: Iterable[slurm.Node], earlier: Cluster | None, processors: Mapping[str, str]
+) -> list[EqualNodes]:
+    """Return the classes of nodes that are equal in Slurm; the class chosen by an earlier run is kept.
+
+    Args:
+        nodes: the nodes.
+        earlier: cluster of an earlier run.
+        processors: short name of each measured node -> its processor. Other nodes may have any processor.
+    """
     chosen_before = set[str]()
     if earlier is not None and earlier.chosen is not None:
         chosen_before.update(earlier.chosen.nodes)
     # Equal nodes have the same key, except for its last field, the memory. Nodes come in the order of their
     # memory, so that the key of a group has the memory of its smallest node.
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
-    for node in sorted(nodes, key=attrgetter("cpus", "memory")):
-        key: tuple[Any, ...] = (node.cpus, node.layout, node.features, node.gres, node.memory)
+    in_order = sorted(nodes, key=attrgetter("cpus", "memory"))
+    in_order.sort(key=lambda node: short_name(node.name) not in processors)
+    for node in in_order:
+        processor = processors.get(short_name(node.name))
+        key: tuple[Any, ...] = (
+            node.cpus,
+            node.layout,
+            node.features,
+            node.gres,
+            processor,
+            node.memory,
+        )
         for other in groups:
-            if other[:-1] == key[:-1] and node.memory * EQUAL_MEMORY <= other[-1]:
+            smaller, larger = sorted([node.memory, other[-1]])
+            is_equal = other[:-2] == key[:-2] and processor in (None, other[-2])
+            if is_equal and larger * EQUAL_MEMORY <= smaller:
                 key = other
                 break
         groups.setdefault(key, []).append(node)
@@ -286,7 +316,8 @@ def _node_classes(nodes: Iterable[slurm.Node], earlier: Cluster | None) -> list[
         usable = sum(map(attrgetter("usable"), members))
         chosen = not chosen_before.isdisjoint(names)
         size = (smallest.cpus, smallest.memory)
-        classes.append(EqualNodes(*size, names, usable, chosen, smallest.gpus))
+        stopped = {node.name: node.state for node in members if not node.usable}
+        classes.append(EqualNodes(*size, names, usable, chosen, smallest.gpus, stopped))
     return classes
 
 

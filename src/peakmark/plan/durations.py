@@ -95,8 +95,15 @@ class Durations:
         return self.longest(cell, CONCURRENT_WRITES) + self.between_s
 
     def total(self, cells: Iterable[Cell]) -> float:
-        """Return the expected seconds of cells that run one after the other."""
-        return math.fsum(self.expected(cell) for cell in cells)
+        """Return the expected seconds of cells that run one after the other, or together at one moment."""
+        seconds: dict[tuple[object, ...], float] = {}
+        for number, cell in enumerate(cells):
+            moment: tuple[object, ...] = (number,)
+            if cell.is_together:
+                groups = (cell.options.get("first"), cell.options.get("round"))
+                moment = (cell.instrument, cell.point, cell.repetition, *groups)
+            seconds[moment] = max(seconds.get(moment, 0.0), self.expected(cell))
+        return math.fsum(seconds.values())
 
     def repeated(self, cells: Collection[Cell]) -> float:
         """Return the most seconds that repetitions of disturbed cells add.

@@ -113,6 +113,9 @@ def node_names(cluster: Cluster) -> str:
         return counted(cluster.nodes)
     size = f"{plural(chosen.cpus, 'CPU')} and {gigabytes(chosen.memory << 20)}"
     text = f"any of {counted(chosen.nodes)}, equal nodes of {size}"
+    if chosen.stopped:
+        states = [f"{name} ({state})" for name, state in chosen.stopped.items()]
+        text += f"; not usable now: {counted(states)}"
     excluded = cluster.excluded(count=1)
     if excluded:
         text += f"; not used: {counted(excluded)}"

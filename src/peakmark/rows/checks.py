@@ -388,7 +388,7 @@ def disturbed(measured: RowRuns) -> Messages:
         )
         steal = [run["steal"] or 0.0 for run in runs]
         yield from measured.repeated("steal", steal, least=STEAL, where=where)
-        held_back = [(run["throttled_seconds"] or 0.0) / run["seconds"] for run in runs]
+        held_back = [min(1.0, (run["throttled_seconds"] or 0.0) / run["seconds"]) for run in runs]
         yield from measured.repeated(
             "cpu-quota",
             held_back,

@@ -9,20 +9,23 @@ import os
 import re
 import socket
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from peakmark.errors import OUT_OF_MEMORY, PeakmarkError
-from peakmark.formatting import natural
+from peakmark.formatting import natural, short_name
 
 LIMIT_S = 60.0
 """Time limit of a command in seconds: slurmctld answers within seconds or not at all."""
+TRIES, PAUSE_S = 3, 5.0
+"""Number of times that sinfo is asked while no controller answers, and the seconds between them."""
 _OPTION = re.compile(
     "(SLURM|SBATCH|SRUN|SALLOC|SATTACH|SBCAST|SQUEUE|SINFO|SCANCEL|SCONTROL|SACCT|SACCTMGR|SPRIO|SSHARE|SSTAT|SREPORT|SDIAG)_"
 )
 """Start of the names of environment variables that Slurm's commands read as options."""
-_REACHING = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)")
-"""Variables with which the commands find their cluster and authenticate the user."""
+_KEPT = re.compile(r"SLURM_(CONF|CONF_SERVER|JWT|SACK_\w+)|(SBATCH|SLURM)_(ACCOUNT|QOS)")
+"""Variables with which the commands find their cluster, authenticate the user and charge the jobs."""
 _ABSENT = re.compile("configuration source|contact slurm controller|Unable to establish")
 """Words in the message of a command that finds no controller."""
 
@@ -94,7 +97,7 @@ def environment() -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if _REACHING.fullmatch(name) or not _OPTION.match(name)
+        if _KEPT.fullmatch(name) or not _OPTION.match(name)
     }
     cluster = os.environ.get("SLURM_CLUSTERS", "")
     is_one = re.fullmatch(r"[\w.-]+", cluster) and cluster != "all"
@@ -298,10 +301,22 @@ def partition_names(text: str | None) -> list[str]:
     return list(dict.fromkeys(filter(None, names)))
 
 
+def _ask_again(*argv: str) -> str:
+    """Run a command like ``ask``, and repeat it if the controller does not answer, for example as it restarts."""
+    for _ in range(TRIES - 1):
+        try:
+            return ask(*argv)
+        except SlurmError as error:
+            if not (error.silent or _ABSENT.search(error.reason)):
+                raise
+        time.sleep(PAUSE_S)
+    return ask(*argv)
+
+
 def _sinfo(*options: str) -> Iterator[Mapping[str, str]]:
     """Yield the fields of each node in each of its partitions. Errors: SlurmError."""
     # --all shows hidden partitions too. sinfo accepts either --all or --partition.
-    output = ask("sinfo", "--all", "--noheader", "--Node", _FORMAT, *options)
+    output = _ask_again("sinfo", "--all", "--noheader", "--Node", _FORMAT, *options)
     for match in filter(None, map(_LINE.fullmatch, output.splitlines())):
         yield match.groupdict()
 
@@ -422,11 +437,7 @@ def is_here(node: str) -> bool:
     Inside a job Slurm tells the name of its node, which may differ from the host's name.
     """
     here = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-    return _short(node) == _short(here)
-
-
-def _short(name: str) -> str:
-    return name.partition(".")[0].lower()
+    return short_name(node) == short_name(here)
 
 
 def address(node: str) -> str:

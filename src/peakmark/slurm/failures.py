@@ -180,10 +180,25 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
         if may_succeed_later(error):
             return Refusal(text(error), is_temporary=True)
         refused = refusal(error)
+        if len(partitions) > 1 and (names := _refusing(partitions, options)):
+            refused = f"{refused} (alone refused by: {', '.join(names)})"
         if wanted["nodes"] == "2" and NO_NETWORK not in refused:
             refused = f"{refused}; {NO_NETWORK}"
         return Refusal(refused)
     return None
+
+
+def _refusing(partitions: Iterable[slurm.Partition], options: Sequence[str]) -> list[str]:
+    """Return the names of the partitions that refuse a job that asks for them alone."""
+    others = [option for option in options if not option.startswith("--partition=")]
+    names = []
+    for partition in partitions:
+        try:
+            argv = ["sbatch", "--test-only", f"--partition={partition.name}", *others]
+            commands.ask(*argv, text="#!/bin/sh\n")
+        except SlurmError:
+            names.append(partition.name)
+    return names
 
 
 def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:
@@ -240,7 +255,7 @@ def keep(
     if state == OUT_OF_MEMORY or (state == "FAILED" and _memory_ran_out(log)):
         how = f"{OUT_OF_MEMORY}: {_memory_granted(details)}"
     elif state in _ENDS:
-        how = f"{state}: {_ENDS[state]}"
+        how = f"{state}: {_ENDS[state]}{_drained(state, details)}"
     else:
         how = f"{state}, exit code {code.partition(':')[0] or 'unknown'}"
     # The job's script ran on the first node that is known.
@@ -249,6 +264,16 @@ def keep(
     end = JobEnd(state, code, details.get("Reason", ""), log)
     reason = f"Slurm ended job {number}: {how}"
     return _store(campaign, cell, reason, host.partition(".")[0], job_id=number, slurm=end)
+
+
+def _drained(state: str, details: Mapping[str, str]) -> str:
+    """Return state and reason of the node that could not start a job, in brackets; empty if it is not known."""
+    nodes = details.get("NodeList", "(null)")
+    found: dict[str, str] = {}
+    if state == slurm.LAUNCH_FAILED and nodes != "(null)":
+        with suppress(SlurmError):
+            found = slurm.nodes_unavailable([nodes], False)
+    return "".join(f" ({name} is {why})" for name, why in found.items())
 
 
 def end_of(job: slurm.Job, is_reserved: bool) -> str:

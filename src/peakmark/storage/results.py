@@ -16,6 +16,7 @@ import msgspec
 from peakmark.cell import Cell
 from peakmark.config.types import Planned
 from peakmark.errors import RecordError
+from peakmark.formatting import short_name
 from peakmark.storage import facts_files, planfile, records
 from peakmark.storage.record_types import PlanFile, Record, RecordContext
 from peakmark.storage.records import Finding
@@ -203,10 +204,12 @@ class Results:
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
 
-        Facts are searched by host, then by node. If neither has facts but the campaign has the facts of
+        Facts are searched by host, then by node, then by the node's name without its domain. If neither has facts but the campaign has the facts of
         a single machine, these are returned. Otherwise the result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:
             [only] = self.facts.values()
-        return self.facts.get(host or node) or self.facts.get(node) or only
+        short = {short_name(name): facts for name, facts in self.facts.items()}
+        found = self.facts.get(host or node) or self.facts.get(node)
+        return found or short.get(short_name(node)) or only

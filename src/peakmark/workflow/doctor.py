@@ -232,7 +232,9 @@ def _examine_jobs(settings: SiteSlurm) -> tuple[str, bool]:
         kinds[node.cpus, node.memory, features].append(node)
     # Show the nodes of each size.
     for (cpus, memory, _), equal in sorted(kinds.items()):
-        names = ", ".join(node.name for node in equal[:4])
+        names = ", ".join(
+            node.name if node.usable else f"{node.name} ({node.state})" for node in equal[:4]
+        )
         lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]
         usable = next((node for node in equal if node.usable), None)
         if usable is None:

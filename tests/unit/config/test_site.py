@@ -56,6 +56,7 @@ def test_nodes_override_the_rest(tmp_path):
     facts = site.load(path)
     assert site.for_host(facts, "fat-3").memory.channels == 16
     assert site.for_host(facts, "fat-3").memory.speed_mts == 3200
+    assert site.for_host(facts, "fat-3.hpc.example").memory.channels == 16
     assert site.for_host(facts, "thin-3").memory.channels == 8
     assert site.for_host(SiteValues(), "any") == SiteValues()
 

@@ -11,6 +11,8 @@ from peakmark import slurm
 from peakmark.config.types import Planned
 from peakmark.errors import ConfigError
 from peakmark.plan import cluster, jobs, plan_text
+from peakmark.storage import facts_files
+from peakmark.storage.results import Results
 
 
 def test_both_ends_of_a_pair_are_in_the_sample(planned):
@@ -79,6 +81,24 @@ def test_nodes_are_equal_by_what_slurm_knows_of_them(choose):
     assert sorted(len(kind.nodes) for kind in kinds) == [1, 1, 1, 1, 3]
     first = next(kind for kind in kinds if "n1" in kind.nodes)
     assert (first.memory, first.usable) == (3900, 2)
+
+
+def test_nodes_of_any_have_the_processor_that_was_found_on_them(tmp_path, choose):
+    """The facts of measured nodes have names with a domain; n5 was not measured yet."""
+    for number in range(1, 5):
+        cpu = {"model_name": "EPYC 9654" if number < 3 else "EPYC 7763", "threads": 8}
+        path = tmp_path / "machine" / f"n{number}.hpc.example.json"
+        facts_files.write(path, {"cpu": cpu})
+    found = choose(nodes("n1", "n2", "n3", "n4", "n5"), earlier=tmp_path)
+    assert [kind.nodes for kind in found.kinds] == [["n1", "n2", "n5"], ["n3", "n4"]]
+    assert Results(tmp_path, None, ()).facts_for("n3")["cpu"]["model_name"] == "EPYC 7763"
+
+
+def test_a_node_that_cannot_be_used_now_is_named(choose):
+    found = choose([*nodes("n1", "n2"), *nodes("n4", state="drained")]).choose(
+        1, 1, needs_pair=False
+    )
+    assert plan_text.node_names(found).endswith("; not usable now: n4 (drained)")
 
 
 def test_a_second_run_keeps_the_class_of_the_first(tmp_path, choose):

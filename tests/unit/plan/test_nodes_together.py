@@ -42,6 +42,7 @@ def test_each_class_measures_its_first_nodes_in_one_job(shared):
         variants = {cell.variant for cell in cells}
         assert name.endswith(".together") and len(variants) == 1
         options = jobs.options(cells, one, {})
+        assert one.durations.total(cells) == max(map(one.durations.expected, cells))
         cells.sort(key=lambda cell: cell.options["part"])
         assert [cell.options["part"] for cell in cells] == [*range(len(cells))]
         names = [cell.node for cell in cells]

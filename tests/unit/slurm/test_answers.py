@@ -50,7 +50,9 @@ HIDING = """SQUEUE_PARTITION SQUEUE_STATES SQUEUE_FORMAT SQUEUE_FORMAT2 SQUEUE_A
 SQUEUE_SORT SQUEUE_LICENSES SINFO_PARTITION SINFO_FORMAT SINFO_ALL SCANCEL_STATE SCANCEL_INTERACTIVE SCANCEL_NAME
 SCONTROL_ALL SALLOC_PARTITION SACCT_FORMAT SBATCH_PARTITION SBATCH_TEST_ONLY SLURM_TIME_FORMAT SLURM_BITSTR_LEN
 SLURM_JOB_ID SRUN_CPUS_PER_TASK"""
-NEEDED = "SLURM_CONF SLURM_JWT PATH SINFONIA MUNGE_SOCKET LD_LIBRARY_PATH"
+NEEDED = (
+    "SLURM_CONF SLURM_JWT SBATCH_ACCOUNT SLURM_ACCOUNT PATH SINFONIA MUNGE_SOCKET LD_LIBRARY_PATH"
+)
 
 
 @pytest.mark.parametrize("name", HIDING.split())
@@ -222,6 +224,21 @@ def test_a_site_file_may_name_several_partitions(tmp_path, text, is_taken):
     else:
         with pytest.raises(Exception, match="partition"):
             sites.load(path)
+
+
+def test_a_controller_that_restarts_is_asked_again(programs, tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "PAUSE_S", 0.0)
+    line = "n1|p*|up|1-4|1|1200|idle|1:00|1:1:1|(null)|a|none"
+    tries = f"echo >> {tmp_path}/tries; [ $(wc -l < {tmp_path}/tries) -gt 2 ]"
+    absent = "Unable to contact slurm controller (connect failure)"
+    programs(
+        sinfo=f"{tries} && echo '{line}' && exit; echo 'slurm_load_node: {absent}' >&2; exit 1"
+    )
+    assert [node.name for node in slurm.nodes(None)] == ["n1"]
+    programs(sinfo=f"echo >> {tmp_path}/once; echo 'Invalid option' >&2; exit 1")
+    with pytest.raises(slurm.SlurmError):
+        slurm.nodes(None)
+    assert (tmp_path / "once").read_text() == "\n"
 
 
 # -- sinfo: nodes that start no job

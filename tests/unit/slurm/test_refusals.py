@@ -70,6 +70,17 @@ def test_a_check_shows_the_refusal(programs, queue, is_temporary):
     assert found.is_temporary == is_temporary and "Job violates" in found.text
 
 
+def test_the_partition_of_a_list_that_refuses_is_named(programs):
+    lines = [
+        f"n1|{name}|up|1-4|1|1200|idle|1:00|1:1:1|(null)|a|none" for name in ("batch", "large")
+    ]
+    refuses = "case \"$*\" in *large*) echo 'Requested node configuration is not available' >&2; exit 1; esac"
+    programs(sinfo=printing("\n".join(lines)), sbatch=refuses)
+    wanted = {"time": "5", "nodes": "1", "partition": "batch,large"}
+    found = failures.check(wanted, ["--partition=batch,large"])
+    assert found.text.endswith("(alone refused by: large)")
+
+
 @cases("slurm")
 def test_a_job_that_would_wait_is_no_refusal(programs, words):
     programs(sbatch=f'echo "allocation failure: {words}" >&2; exit 1')
@@ -160,6 +171,14 @@ def test_a_job_that_its_node_could_not_start(monkeypatch, state, reason, details
     monkeypatch.setattr(slurm, "nodes_unavailable", lambda _names, _reserved: down)
     job = slurm.Job("2", state, "hpc-1", "0:00", "", reason)
     assert failures.end_of(job, False) == found
+
+
+def test_the_reason_of_a_drained_node_is_part_of_the_failure(site, monkeypatch):
+    monkeypatch.setattr(slurm, "nodes_unavailable", lambda *_: {"hpc-1": "drained (Prolog error)"})
+    cell = site.plan.cells[0]
+    assert failures.keep(site.plan.directory, cell, "5", "LAUNCH_FAILED", {"NodeList": "hpc-1"})
+    reason = status.last_failure(site.plan.results, cell).reason
+    assert reason.endswith("its Prolog failed (hpc-1 is drained (Prolog error))")
 
 
 @pytest.mark.parametrize(("node", "told", "is_here"), [
