@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from peakmark.formatting import natural, significant, value_range
+from peakmark.formatting import natural, plural, significant, value_range
 from peakmark.messages import Message, message, words
 from peakmark.rows.schema import CampaignFrames
 
@@ -179,7 +179,10 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
     bands = [describe_band(of_band, speed) for _, of_band in of_host.groupby("band")]
     where = ""
     if len(frames.nodes) > 1:
-        where = words("of-hosts", host=hosts[0], of=len(hosts))
+        others = ""
+        if len(hosts) > 1:
+            others = f" (as those of {plural(len(hosts) - 1, 'other node')} did)"
+        where = words("of-hosts", host=hosts[0], others=others)
     yield message("placements", where=where, bands=tuple(bands), of=len(of_host))
 
 

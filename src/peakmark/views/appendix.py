@@ -42,7 +42,15 @@ COUNTED: list[list[str]] = TEXT["counted"]
 
 
 def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, Any]:
-    """Return paragraphs by heading, the table of workloads, and the table of programs."""
+    """Return the chapter Method.
+
+    Returns:
+        A mapping with these keys:
+
+        - ``parts``: heading -> paragraphs, without headings that have none.
+        - ``workloads``: lines of resource, workloads, and what counts as one operation.
+        - ``programs``: lines of name, version, and path or why the program is missing.
+    """
     small = size(SMALL_RECORD)
     seconds = frames.campaign["config"].get("seconds", 1)
     arises = [text.format(seconds=seconds) for text in TEXT["arises"]]
@@ -145,23 +153,24 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     """Return facts, commands by program, the configuration as YAML, and the checksum of all files."""
     campaign = frames.campaign
     jobs = campaign["jobs"]
-    slurm = "none: measured without Slurm"
+    of_slurm = []
     if jobs:
         slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
-    if counted := campaign["node_seconds"]:
-        account = (campaign["config"].get("site_facts") or {}).get("slurm", {}).get("account")
-        payer = f" of account {account}" if account else ""
-        hours = sum(counted) / 3600
-        slurm += (
-            f"; {hours:.2f} node-hours{payer} by Slurm's count of {plural(len(counted), 'job')}"
-        )
+        if counted := campaign["node_seconds"]:
+            account = (campaign["config"].get("site_facts") or {}).get("slurm", {}).get("account")
+            payer = f" of account {account}" if account else ""
+            hours = sum(counted) / 3600
+            slurm += (
+                f"; {hours:.2f} node-hours{payer} by Slurm's count of {plural(len(counted), 'job')}"
+            )
+        of_slurm.append(["Slurm jobs", slurm])
     done = campaign["cells"] - campaign["missing"]
     return {
         "facts": [
             ["Campaign", campaign["name"]],
             ["peakmark", ", ".join(campaign["versions"]) or "no record yet"],
             ["Records", f"{done} of {plural(campaign['cells'], 'cell')}"],
-            ["Slurm jobs", slurm],
+            *of_slurm,
         ],
         "commands": campaign["commands"],
         "config": config_text(campaign),

@@ -216,10 +216,11 @@ def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.D
         A line for each row in the order of A, with the columns of ``KEY`` and
 
         - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
-        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``, which a value of another thing is here;
+        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``; a right value of another thing, such as
+          loopback, is ``ok``, because both campaigns may have measured that thing;
         - ``differ``: settings and facts that differ, sentences by title;
-        - ``change``, ``half``, ``p``: logarithm of B / A, half of its interval, p. A positive change
-          is worse in a table of times;
+        - ``change``, ``half``, ``p``: logarithm of B / A, half the width of its interval, p-value. A
+          positive change is worse in a table of times;
         - ``verdict``: ``better`` or ``worse`` if the change is significant and larger than the
           tolerance; ``cannot tell`` with too few values; ``not comparable`` if a fact in ``differ``
           matters.
@@ -247,6 +248,7 @@ def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
 def differences_of(pair: Any) -> dict[str, str]:
     """Return the facts and settings of a row that differ between the campaigns, as sentences by title."""
     found = sentences_on(differences(pair.facts_a, pair.facts_b))
+    # A row over unequal nodes has no fact with a title: the user cannot name it in ``changed``.
     mixed = pair.unequal_nodes_a or pair.unequal_nodes_b
     if mixed:
         side = "A" if pair.unequal_nodes_a else "B"
@@ -305,7 +307,8 @@ def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.Data
     judged = pairs[pairs["is_comparable"] & pairs["p"].notna()]
     p = judged["p"].where(judged["change"].abs() > limit, 1.0)
     found = np.array(statistics.discoveries(list(p), level), dtype=bool)
-    is_worse = judged["change"].gt(0) == judged["table"].map(is_time)
+    # An increase is worse where lower values are better, and a decrease where higher ones are.
+    is_worse = judged["change"].gt(0) == judged["table"].map(is_lower_better)
     claim = pd.Series("better", judged.index).mask(is_worse, "worse")
     verdicts = pd.Series("cannot tell", pairs.index)
     verdicts = verdicts.mask(~pairs["is_comparable"], "not comparable")
@@ -313,7 +316,7 @@ def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.Data
     return pairs.assign(verdict=verdicts)
 
 
-def is_time(table: str) -> bool:
+def is_lower_better(table: str) -> bool:
     """Return whether lower values of a table are better."""
     return BY_NAME[table].lower_is_better
 
@@ -436,6 +439,7 @@ def facts_that_differ(
             known = found.setdefault(title, [])
             if text not in known:
                 known.append(text)
+    # The title "" is that of unequal nodes, which a user cannot choose.
     if not found.keys() >= set(changed):
         known_titles = ", ".join(sorted(found.keys() - {""})) or "none"
         raise ConfigError(

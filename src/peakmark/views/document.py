@@ -323,8 +323,12 @@ def parse_markdown(text: str, name: str) -> list[Node]:
 
 
 def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
-    """Return the blocks without headings of empty sections."""
+    """Return the blocks without headings of empty sections.
+
+    A section is empty if the next block is a heading of the same or a higher rank, or if none follows.
+    """
     kept: list[Node] = []
+    # Level of the block that follows: a heading is kept if it is above it. Nothing follows the last block.
     level_behind = 0
     for block in reversed(blocks):
         if block["kind"] != "heading":

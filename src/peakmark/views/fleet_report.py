@@ -145,14 +145,19 @@ def lines_of_nodes(frames: CampaignFrames) -> pd.DataFrame:
 
 
 def slow_paragraphs(frames: CampaignFrames) -> list[str]:
-    """Return the paragraphs of page one on the slow nodes of a campaign."""
+    """Return the paragraphs of page one on the slow nodes of a campaign; none for a single node.
+
+    They say which nodes are slow and why, or that none is; which nodes could not be judged; and the rule.
+    """
     promised = promise_lines(frames)
     if len(frames.nodes) < 2:
         return promised
+    # Each group has the nodes that are slow for one reason.
     groups = alike(frames)
     paragraphs = [*promised, *lone_limits(frames), *slow_gpus(frames)]
     for reason, nodes in groups[:SENTENCES]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
+    # Nodes beyond ``SENTENCES`` are only named, with the resource in which they are slow.
     rest = []
     for _, nodes in groups[SENTENCES:]:
         rest += [f"{node.name} ({SUBSYSTEMS[node.subsystem].title})" for node in nodes]

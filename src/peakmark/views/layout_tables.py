@@ -39,9 +39,11 @@ NAMED_IN = "disagreement"
 WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
 """Columns of ``rows`` that determine the line of a point and the position of the line."""
 TEXTS = ["text", "remedy", "short"]
-"""Columns of texts of warnings."""
+"""Columns of ``warnings`` that hold texts."""
 COLUMNS = {"measured": "value", "deviation": "sd"}
-"""Value of a layout's column -> column of ``rows``; other values have the name of their column."""
+"""Key ``value`` of a layout's column -> column of ``rows``. Other values of the key, such as ``mean``, are
+the names of their columns.
+"""
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
 ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
@@ -78,6 +80,7 @@ def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
         programs.append(names[table].get(program, program))
     rows = frames.rows.assign(program=pd.Series(programs, frames.rows.index, dtype="str"))
     warnings = frames.warnings.copy()
+    # A point begins with the name of its table: ``cpu/any/DP/...``.
     named = warnings.loc[warnings["code"].eq(NAMED_IN), ["point", *TEXTS]]
     for table, of_table in named.groupby(named["point"].str.replace("/.*", "", regex=True)):
         for name in TEXTS:
@@ -268,6 +271,7 @@ def efficiency(column: LayoutColumn, points: Points, centre: str) -> pd.Series:
         centre: column of ``rows`` from which they are computed: ``value``, or ``mean`` in a table of means.
     """
     limit = points.own["limit"]
+    # Where ``rows`` has no efficiency, as for a wrong value, the layout prints none either.
     has_share = points.of(column.instrument, "efficiency").notna()
     measured = points.of(column.instrument, centre).where(has_share)
     if column.formula is not None:
@@ -360,10 +364,11 @@ def shown_tables(
 
 def usual_tables(table: Table, rows: pd.DataFrame) -> Iterator[tuple[Table, pd.DataFrame]]:
     """Yield the tables of rows that no layout shows: memory has one table for DRAM, one for caches."""
-    is_cache = rows["variant"].eq("block")
-    if len(rows) and not is_cache.any():
-        yield table, rows
+    if table.name != "memory_throughput":
+        if len(rows):
+            yield table, rows
         return
+    is_cache = rows["variant"].eq("block")
     caches, others = rows[is_cache], rows[~is_cache]
     if len(others):
         remark = DRAM

@@ -110,6 +110,7 @@ def card_lines(frames: CampaignFrames) -> list[CardLine]:
 
     A solution of HPL of less than a minute is in its table only.
     """
+    # A headline of a program is one of HPL.
     is_small = frames.warnings["code"].eq("small-solve")
     small = set(frames.warnings.loc[is_small, "point"])
     lines = []

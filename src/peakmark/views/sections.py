@@ -266,6 +266,7 @@ def add_pictures(
     A figure of the layout without rows becomes a remark in the last part.
     """
     for picture in found:
+        # A usual figure without rows is left out: only those of a layout were asked for (``drawing``).
         if len(picture.rows):
             points = picture.rows["point"]
             fitting = parts_with(points, parts, tables)

@@ -130,7 +130,8 @@ class ShownTable:
 
     @property
     def marks(self) -> list[str]:
-        """Return the least trust of the rows of each line; empty if the values can be trusted."""
+        """Return the least trust in the values of peakmark's kernel in each line; empty for *ok*."""
+        # A line of many nodes, or of a layout with several columns of values, has several rows.
         ranks = self.lines["trust"].map({"no": 0, "care": 1}).fillna(2)
         least = ranks.groupby(self.lines["line"], sort=False).min()
         return least.map({0: "no", 1: "care", 2: ""}).tolist()
@@ -327,10 +328,10 @@ def remarks_on_lines(
     notes = merge(notes, ["line", *family], "short")
     # What peakmark's kernel has too is not repeated for a reference.
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
-    place = pd.MultiIndex.from_frame(notes[["line", "words", "trust"]])
-    of_all = notes.loc[notes["line"].eq(OF_ALL), "words"]
+    place = pd.MultiIndex.from_frame(notes[["line", "short", "trust"]])
+    of_all = notes.loc[notes["line"].eq(OF_ALL), "short"]
     is_known = is_reference & place.isin(place[~is_reference])
-    is_known |= notes["line"].ne(OF_ALL) & notes["words"].isin(of_all)
+    is_known |= notes["line"].ne(OF_ALL) & notes["short"].isin(of_all)
     names = notes["about"].map(programs).where(is_reference, "")
     before = notes["trust"].map({str(Trust.NO): "no: "}).fillna("")
     notes["remark"] = (before + names + notes["short"]).map(typeset)

@@ -182,8 +182,8 @@ def nodes_frame(frames: CampaignFrames) -> pd.DataFrame:
 
 WORD = 10
 """Width of a line in a heading, in characters; a longer word has its own line."""
-MARKS = {"no": "**", "care": "*"}
-"""Trust in a line's values -> mark at the first cell of the line."""
+STARS = {"no": "**", "care": "*"}
+"""Trust in the value of a line -> stars behind the first cell of the line."""
 LEGEND = {
     "**": "** no: the value is wrong, or not that of the device.",
     "*": "* care: another run may well differ.",
@@ -214,14 +214,14 @@ _TEX = str.maketrans(
 
 
 def starred(shown: ShownTable) -> ShownTable:
-    """Return a table for one column of a paper: a mark at the first cell of a line replaces its remark.
+    """Return a table for one column of a paper: stars behind the first cell of a line replace its remark.
 
-    Below the table are the meaning of the marks and the reasons why a value must not be used.
+    Below the table are the meaning of the stars and the reasons why a value must not be used.
     """
-    of_lines = [MARKS.get(trust, "") for trust in shown.marks]
+    of_lines = [STARS.get(trust, "") for trust in shown.marks]
     first, *others = [column for column in shown.columns if column.kind != "remark"]
     cells = pd.Series(first.texts, dtype=object) + pd.Series(of_lines, dtype=object)
-    legend = [LEGEND[mark] for mark in MARKS.values() if mark in of_lines]
+    legend = [LEGEND[mark] for mark in STARS.values() if mark in of_lines]
     remarks = [text for column in shown.columns if column.kind == "remark" for text in column.texts]
     reasons = [part for part in "; ".join(remarks).split("; ") if part.startswith("no: ")]
     if reasons:
