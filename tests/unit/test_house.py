@@ -13,7 +13,7 @@ PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
     "": 9_400,
     "check": 2_120,
-    "config": 5_210,
+    "config": 5_220,
     "data": 330,
     "limits": 5_550,
     "machine": 9_190,
@@ -23,7 +23,7 @@ CEILINGS = {
     "run": 11_190,
     "storage": 2_750,
     "tools": 15_330,
-    "views": 26_960,
+    "views": 27_010,
     "workflow": 6_120,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

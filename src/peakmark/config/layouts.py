@@ -112,7 +112,7 @@ class LayoutColumn(Keys, frozen=True):
 
     Attributes:
         text: Text, in which {workload}, {concurrency}, {block} and {variant} are replaced.
-        value: Value to print. measured is the median; interval is the distance of the median from the
+        value: Value to print. measured is the layout's value; interval is the distance of the median from the
             farther end of its interval, in percent; run is one repetition; with mean, efficiencies are
             computed from the mean too.
         of: Instrument that measured the value. Default: peakmark's kernel.
@@ -218,6 +218,8 @@ class Layout(Keys, frozen=True, kw_only=True):
         plain_names: Whether workloads have plain names, such as INT8 and sequential read (default), instead
             of their codes, such as QP and RS.
         raw_outputs: Whether the PDF ends with the commands and one raw output of each reference tool.
+        value: Value of a row in tables, figures and sentences: the median (default) or the mean of the
+            repetitions.
         figures: Figures of the layout. They replace the usual figures of the tables that they draw.
     """
 
@@ -229,6 +231,7 @@ class Layout(Keys, frozen=True, kw_only=True):
     fits: Literal["page", "column"] = "page"
     plain_names: bool = True
     raw_outputs: bool = False
+    value: Literal["median", "mean"] = "median"
     drawings: Annotated[tuple[Drawing, ...], Meta(min_length=1)] = field(default=(), name="figures")
     layout_tables: Annotated[tuple[LayoutTable, ...], Meta(min_length=1)] = field(name="tables")
 

@@ -41,7 +41,7 @@ def judge(results: Results) -> CampaignFrames:
     """Return the frames of a campaign, computed from its records; ``schema`` lists their columns."""
     name = results.config.report.tables
     layout = layouts.load(name) if name else None
-    runs, rows = build_rows(read_runs(results), results)
+    runs, rows = build_rows(read_runs(results), results, layout.value if layout else "median")
     rows, warnings = add_warnings(rows, runs, results)
     nodes = list_nodes(rows, results)
     rows = add_verdicts(rows, runs, nodes)

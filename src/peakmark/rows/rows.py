@@ -66,12 +66,15 @@ for _table in TABLES:
     HEADINGS.update({program.instrument: program.heading for program in _table.series})
 
 
-def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+def build_rows(
+    runs: pd.DataFrame, results: Results, centre: str = "median"
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return ``runs`` with the columns ``above_limit`` and ``kept``, and ``rows`` without warnings.
 
     Args:
         runs: frame from ``runs.read_runs``.
         results: records and facts of the campaign.
+        centre: what tables show of the repetitions: ``median`` or ``mean``.
     """
     unequal = find_unequal_nodes(runs, results)
     limits = find_limits(runs, unequal, results)
@@ -88,7 +91,7 @@ def build_rows(runs: pd.DataFrame, results: Results) -> tuple[pd.DataFrame, pd.D
         .join(unequal, on=ROW)
         .pipe(add_settings, kept, results)
         .pipe(fill_holes)
-        .pipe(add_shares, kept)
+        .pipe(add_shares, kept, centre)
         .pipe(add_comparable, kept)
         .pipe(add_ratios)
         .pipe(in_order)
@@ -317,12 +320,12 @@ def fill_holes(rows: pd.DataFrame) -> pd.DataFrame:
     return typed.join(clocks.astype(float))
 
 
-def add_shares(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+def add_shares(rows: pd.DataFrame, kept: pd.DataFrame, centre: str) -> pd.DataFrame:
     """Add the value that tables show, and its shares of the limits.
 
     HPL has no efficiency if its matrix was too small to reach its rate.
     """
-    value, unit = rows["median"], rows["unit"]
+    value, unit = rows[centre], rows["unit"]
     too_small = rows_with(rows, kept, kept["too_small"])
     return rows.assign(
         value=value,
@@ -354,12 +357,12 @@ def rows_with(rows: pd.DataFrame, kept: pd.DataFrame, mask: pd.Series) -> pd.Ser
 
 
 def add_ratios(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the ratio of peakmark's median to a reference's.
+    """Add the ratio of peakmark's value to a reference's.
 
     The ratio is always peakmark / reference. It is not inverted for latencies, where less is better.
     """
-    own_median = rows["median"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
-    return rows.assign(ratio=(own_median / rows["median"]).where(~rows["is_own"]))
+    own = rows["value"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
+    return rows.assign(ratio=(own / rows["value"]).where(~rows["is_own"]))
 
 
 # -- order

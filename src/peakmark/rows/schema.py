@@ -219,7 +219,7 @@ measured_again      int    number of repetitions that were disturbed and measure
 above_limit         int    number of values above the limit that do not count
 reason              text   why the last missing value is missing
 unit                text   SI unit of all values of the row
-value               float  value that tables show: the median
+value               float  value that tables show: the median, or the mean if the layout asks for it
 mean                float  mean
 median              float  median
 sd                  float  standard deviation of the sample (n - 1)

@@ -34,6 +34,8 @@ from peakmark.views.usual_tables import nodes_table, usual_table
 Part = dict[str, Any]
 Formulas = dict[str, list[Any]]
 
+VALUES = ("panels", "several", "strip")
+"""Kinds of figures whose lines, bars and ticks are the values of rows."""
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
@@ -346,7 +348,11 @@ def caption_of(picture: Picture) -> str:
         sentences = [f"{drawing.title}.", caption(picture.kind)]
         parts = parts_of_drawing(drawing, rows)
     sentences += [f"{message('caption-part', case=part).fact}." for part in parts]
-    return " ".join(sentences)
+    text = " ".join(sentences)
+    # The line of a curve is always one of medians: rows.csv has no means of its points.
+    if picture.layout and picture.layout.value == "mean" and picture.kind in VALUES:
+        text = text.replace("medians", "means")
+    return text
 
 
 def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:

@@ -146,3 +146,21 @@ def test_comparisons_rest_on_undisturbed_rows(tmp_path, disturbed, left_out):
     assert compared.isdisjoint(points)
     assert bool(compared) == (left_out < 4)
     assert ("Workloads" in set(found["topic"])) == (left_out == 0)
+
+
+# -- the layout
+
+
+def test_a_layout_of_means_has_them_in_rows_shares_and_sentences(tmp_path):
+    """The median of both rows is 2e9."""
+    records = []
+    for threads, rates in ((1, (1e9, 2e9, 6e9)), (2, (1.5e9, 2e9, 4e9))):
+        records += make.runs("cpubench", "DP", *rates, concurrency=threads)
+        records += make.runs("hpl", "DP", 6e9, concurrency=threads)
+    config = make.planned("four-subsystems-2018-hyperion").to_json()["config"]
+    frames = make.frames(tmp_path / "c", records, config=config)
+    rows = frames.rows.set_index(["instrument", "concurrency"])
+    assert rows.loc["cpubench", "value"].tolist() == [3e9, 2.5e9]
+    assert rows.loc["hpl", "ratio"].tolist() == [0.5, pytest.approx(2.5 / 6)]
+    (text,) = frames.findings.loc[frames.findings["topic"].eq("Best and worst"), "text"]
+    assert text.startswith("DP: best 3.000 GOP/s (1 thread") and "worst 2.500" in text
