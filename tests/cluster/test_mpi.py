@@ -80,18 +80,22 @@ def test_osu_measures_the_same_rows(equal_workflow):
     assert of_osu["value"].gt(0).all() and of_osu["ratio"].notna().all()
 
 
-def test_collectives_run_on_two_and_on_all_nodes(fleet, tmp_path):
+def test_ranks_run_on_two_and_on_all_nodes_and_on_pairs(fleet, tmp_path):
     workflow = Workflow.make(fleet, tmp_path / "checkout")
     grid = {"workloads": ["ALLREDUCE", "BARRIER"], "concurrency": [1], "blocks": ["8B"]}
-    measure(workflow, {}, mpi=[{**grid, "nodes": [2, "all", 64]}], nodes="all")
+    pairs = {**BETWEEN, "blocks": ["8B"], "workloads": ["PINGPONG"], "pairs": {"rounds": 1}}
+    measure(workflow, {}, mpi=[{**grid, "nodes": [2, "all", 64]}, pairs], nodes="all")
     for record in workflow.records().values():
         assert record["status"] == "ok", record["reason"]
         (value,) = record["measurements"]
         hosts = [place.partition(":")[0] for place in value["details"]["rank_cpus"].split()]
         count = int(record["cell"]["variant"].partition("-")[0])
-        assert hosts == ["node1", "node2", "node3", "node4"][:count]
+        named = [record["cell"]["node"], record["cell"].get("peer")]
+        assert hosts == (
+            sorted(named) if named[1] else ["node1", "node2", "node3", "node4"][:count]
+        )
     rows = build.load(workflow.results).rows
-    assert sorted(set(rows["variant"])) == ["2-nodes", "4-nodes"] and len(rows) == 4
+    assert sorted(set(rows["variant"])) == ["2-nodes", "4-nodes"] and len(rows) == 6
     assert workflow.planned() == set()
 
 

@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_400,
+    "": 9_420,
     "check": 2_120,
-    "config": 5_220,
+    "config": 5_260,
     "data": 330,
     "limits": 5_550,
     "machine": 9_190,
-    "plan": 7_640,
-    "rows": 23_940,
+    "plan": 7_700,
+    "rows": 23_950,
     "slurm": 4_680,
     "run": 11_190,
     "storage": 2_750,
-    "tools": 15_330,
-    "views": 27_010,
+    "tools": 15_340,
+    "views": 27_030,
     "workflow": 6_120,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

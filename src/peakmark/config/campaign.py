@@ -333,9 +333,10 @@ def _check_gpu(where: str, grid: GpuGrid) -> None:
 
 def _check_ranks(where: str, grid: MpiGrid) -> None:
     """Check that the ranks of an MPI grid are on one node or on several. Errors: ConfigError."""
-    if grid.nodes and grid.variants:
+    keys = [key for key in ("nodes", "pairs", "variants") if getattr(grid, key)]
+    if len(keys) > 1:
         raise ConfigError(
-            f"{where} has nodes and variants: the ranks of variants are on one node, remove one of the keys"
+            f"{where} has {listed(keys)}: each says where the ranks are, keep one of these keys"
         )
 
 

@@ -283,6 +283,7 @@ class MpiGrid(AnyGrid, frozen=True, kw_only=True):
         concurrency: Ranks on each node: a number, or cores.
         variants: same-socket and other-socket place two ranks on one node, with concurrency: [2].
             Default: the ranks are on two nodes.
+        pairs: The pairs of nodes to measure, each a row: all, or {rounds: 5} of disjoint pairs.
         nodes: Numbers of nodes of the ranks, such as [2, 4, all]: the first nodes of each class of
             equal nodes. Default: two, and each named node measures to the next one.
     """
@@ -291,6 +292,7 @@ class MpiGrid(AnyGrid, frozen=True, kw_only=True):
     concurrency: Annotated[list[Pinned], UNIQUE]
     blocks: Sizes = []
     variants: Annotated[list[Annotated[str, _variant("mpi")]], UNIQUE] = []
+    pairs: Annotated[Literal["all"] | Rounds | None, allowed("all, or {rounds: 5}")] = None
     nodes: Annotated[
         Annotated[list[NodeCount], UNIQUE] | None,
         allowed("numbers of nodes, such as [2, 4, all]"),

@@ -220,7 +220,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
     # If Slurm chooses the nodes, ``names`` has only ``any``, and all nodes are candidates.
     candidates = [node for node in nodes if node.name in names] or nodes
     switches = {}
-    if any(grid.pairs for grid in config.network):
+    if any(grid.pairs for grid in config.network) or any(grid.pairs for grid in config.mpi):
         switches = slurm.switches()
     # Only the limits of nodes that allow less than others.
     limits = {node.name: node.limit for node in nodes if node.limit not in (None, limit)}
@@ -419,22 +419,23 @@ def peers(nodes: Sequence[str]) -> dict[str, str]:
 
 Pair = tuple[str, str]
 """Node of the client and node of the server."""
-Rounds = Mapping[int, Sequence[Sequence[Pair]]]
-"""Index of a network grid -> its rounds of pairs. The pairs of one round share no node."""
+Rounds = Mapping[str, Sequence[Sequence[Pair]]]
+"""Place of a grid, such as ``network[0]`` -> its rounds of pairs. The pairs of one round share no node."""
 
 
 def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
-    """Return the rounds of all network grids that measure pairs of nodes.
+    """Return the rounds of all network and MPI grids that measure pairs of nodes.
 
     Raises:
         ConfigError: fewer than two nodes are named, or each cell is a job although pairs are measured together.
     """
     found = {}
-    for index, grid in enumerate(config.network):
+    several = {f"network[{index}]": grid for index, grid in enumerate(config.network)}
+    of_mpi = {f"mpi[{index}]": grid for index, grid in enumerate(config.mpi)}
+    for place, grid in (several | of_mpi).items():
         if grid.pairs is None:
             continue
-        place = f"network[{index}]"
-        if grid.together and config.fan_out == "cell":
+        if getattr(grid, "together", False) and config.fan_out == "cell":
             raise ConfigError(
                 f"{place}.together measures several pairs in one job: set fan_out to node"
             )
@@ -445,7 +446,7 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
             )
         # All pairs occur in at most as many rounds as there are nodes.
         count = len(nodes) if grid.pairs == "all" else grid.pairs.rounds
-        found[index] = list(islice(rounds(nodes, config.seed), count))
+        found[place] = list(islice(rounds(nodes, config.seed), count))
     return found
 
 

@@ -82,7 +82,7 @@ def cells(
         if subsystem in left_out:
             continue
         for index, keys in enumerate(several):
-            has_pairs = isinstance(keys, NetworkGrid) and keys.pairs is not None
+            has_pairs = isinstance(keys, NetworkGrid | MpiGrid) and keys.pairs is not None
             has_groups = isinstance(keys, DiskGrid) and keys.together is not None
             has_ranks = isinstance(keys, MpiGrid) and keys.nodes is not None
             if not has_pairs and not has_groups and not has_ranks:
@@ -90,15 +90,18 @@ def cells(
                 yield from _grid_cells(config, place, keys, node, on_this_machine)
 
 
-def pair_cells(config: Planned, rounds: Rounds) -> Iterator[Cell]:
-    """Yield the cells of network grids that have the key ``pairs``. Errors: as for ``cells``."""
-    for index, turns in rounds.items():
-        keys, place = config.network[index], f"network[{index}]"
+def pair_cells(config: Planned, rounds: Rounds, left_out: Collection[str]) -> Iterator[Cell]:
+    """Yield the cells of network and MPI grids that have the key ``pairs``. Errors: as for ``cells``."""
+    for place, turns in rounds.items():
+        subsystem, _, index = place.rstrip("]").partition("[")
+        if subsystem in left_out:
+            continue
+        keys = config.grids()[subsystem][int(index)]
         for cell in _grid_cells(config, place, keys, ANY, False):
             for client, server in chain.from_iterable(turns):
                 yield replace(cell, node=client, peer=server)
         # Measure all pairs of a round together, with peakmark's kernel only.
-        if keys.together:
+        if isinstance(keys, NetworkGrid) and keys.together:
             alone = msgspec.structs.replace(keys, references={})
             for cell in _grid_cells(config, place, alone, ANY, False):
                 for turn, pairs in enumerate(turns):

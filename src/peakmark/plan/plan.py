@@ -193,7 +193,7 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
             skipped.add("gpu")
         planned.append(grids.cells(completed, node, cluster is None, skipped))
     planned.append(grids.group_cells(completed, groups))
-    planned.append(grids.pair_cells(completed, rounds))
+    planned.append(grids.pair_cells(completed, rounds, left_out))
     if "mpi" not in left_out:
         ranks = groups_of_ranks(completed, cluster)
         planned.append(grids.cells_of_ranks(completed, ranks, cluster is None))

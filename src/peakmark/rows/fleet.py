@@ -427,7 +427,8 @@ def list_slow_parts(
         measured = {pair: by_time[pair] for pair in pairs["node"]}
         for part in slow_parts(measured, BY_NAME[str(table)].lower_is_better, behind):
             line = part._asdict() | {"table": table, "point": point}
-            line |= {"behind_low": part.low, "behind_high": part.high, "subsystem": "network"}
+            line |= {"behind_low": part.low, "behind_high": part.high}
+            line["subsystem"] = BY_NAME[str(table)].subsystem
             lines.append(line)
     return pd.DataFrame(lines)
 

@@ -173,6 +173,8 @@ class Table:
         part = SUBSYSTEMS[self.subsystem]
         rank = [*part.workloads, workload].index(workload)
         base, nodes, one_file = disk_variant(variant)
+        if RANKS_ON_NODES.fullmatch(variant):
+            base, nodes = part.default, nodes_of_ranks(variant)
         variant_rank = [*part.variants, base].index(base)
         order = (rank, workload, variant_rank, base, one_file, nodes, concurrency, block or 0)
         return (variant_rank, *order) if self.subsystem == "memory" else order

@@ -184,7 +184,7 @@ def usual_figures(
             else:
                 yield f"{name}_strip", "strip", shown
                 yield name, "panels", shown if is_swept(shown).any() else shown.head(0)
-    if table.subsystem == "network":
+    if table.subsystem in ("network", "mpi"):
         yield f"{table.name}_links", "links", rows[shows_link(rows)]
     if table.name == "cpu":
         yield ROOFLINE, "roofline", roofs(frames)

@@ -169,7 +169,7 @@ def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
 
 
 def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.DataFrame:
-    """Return one row of a headline for each node: the row with the largest block.
+    """Return one row of a headline for each node: the row with the largest block, for MPI's latency the smallest.
 
     For a rate, the row with the most threads is chosen; if threads are pinned, with at most one per core.
     For a time, it is the row with the fewest threads, so that no request waits for another. Only the
@@ -177,7 +177,10 @@ def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.Da
     """
     rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
     if rows["block_bytes"].notna().any():
-        rows = rows[rows["block_bytes"].eq(rows["block_bytes"].max())]
+        chosen = rows["block_bytes"].max()
+        if headline.table == "mpi_latency":
+            chosen = rows["block_bytes"].min()
+        rows = rows[rows["block_bytes"].eq(chosen)]
     cores = nodes["cores"].max()
     if SUBSYSTEMS[BY_NAME[headline.table].subsystem].pinned and rows["concurrency"].le(cores).any():
         rows = rows[rows["concurrency"].le(cores)]

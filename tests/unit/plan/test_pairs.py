@@ -10,6 +10,7 @@ from peakmark import slurm
 from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs, plan_text
+from peakmark.plan import plan as plan_module
 from peakmark.plan.cluster import rounds
 from peakmark.slurm import commands
 from peakmark.storage import planfile
@@ -54,6 +55,17 @@ def test_each_pair_is_a_row_of_client_and_server(planned):
         assert planfile.job(Path("plan.json"), name).cells == (*cells,)
     every = planned(where(nodes=NODES), network=grid("all"))
     assert len(every.cells) == 6 and "pairs         6" in plan_text.describe(every)
+
+
+def test_mpi_measures_pairs_too(planned, monkeypatch):
+    monkeypatch.setattr(plan_module.mpi, "why_not", lambda _variables: "")
+    keys = {"workloads": ["PINGPONG"], "concurrency": [1], "blocks": ["8B"], "pairs": "all"}
+    one = planned(where(nodes=NODES), mpi=[keys], fan_out="node")
+    assert {frozenset((cell.node, cell.peer)) for cell in one.cells} == {
+        frozenset(pair) for pair in combinations(NODES, 2)
+    }
+    (cells,) = {len(cells) for cells in one.jobs.values()}
+    assert cells == 1 and {jobs.eligible(cells, one)[1] for cells in one.jobs.values()} == {2}
 
 
 @pytest.mark.parametrize("nodes", [("any",), ("n1",)])
