@@ -5,7 +5,6 @@ The id of a cell is the path of its record below ``results/<campaign>/cells/``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -15,7 +14,6 @@ from msgspec import Meta, Struct
 
 from peakmark.catalogue import SHAPES, is_together
 from peakmark.formatting import format_size
-from peakmark.validation import convert
 
 Scalar = str | int | float | bool | None
 NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
@@ -79,7 +77,7 @@ class Cell:
     concurrency: int
     node: str
     repetition: int
-    options: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    options: dict[str, Scalar] = field(default_factory=dict, hash=False)
     word: str = ""
     peer: str = ""
 
@@ -141,26 +139,16 @@ class Cell:
     def keys(self) -> CellKeys:
         """Return the cell as a plan or a record holds it."""
         fields = {name: getattr(self, name) for name in CellKeys.__struct_fields__}
-        options = dict(sorted(self.options.items()))
-        return CellKeys(**fields | {"concurrency": self.asked, "options": options})
+        return CellKeys(**fields | {"concurrency": self.asked})
 
     def to_json(self) -> dict[str, Any]:
         """Return the cell as JSON values, with the keys of ``CellKeys``."""
-        values: dict[str, Any] = msgspec.to_builtins(self.keys)
+        values: dict[str, Any] = msgspec.to_builtins(self.keys, order="deterministic")
         return values
 
     def spec(self) -> str:
         """Return the cell as canonical JSON, see ``CellKeys.spec``."""
         return self.keys.spec()
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """Return the cell from JSON values, the inverse of ``to_json``.
-
-        Raises:
-            RecordError: a key is missing or wrong.
-        """
-        return cls.of(convert(data, CellKeys, "cell"))
 
     @classmethod
     def of(cls, stored: CellKeys) -> Cell:

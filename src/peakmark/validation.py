@@ -19,7 +19,7 @@ from typing import (
 
 import msgspec
 
-from peakmark.errors import ConfigError, RecordError
+from peakmark.errors import ConfigError
 
 T = TypeVar("T")
 
@@ -53,23 +53,6 @@ def read(value: Any, kind: type[T], what: str = "") -> T:
     if sentence:
         raise ConfigError(f"{what}{sentence}")
     return msgspec.convert(value, kind)
-
-
-def convert(value: Any, kind: type[T], what: str) -> T:
-    """Convert a value that a program wrote to the type ``kind``, in microseconds for a record.
-
-    Args:
-        value: value from JSON.
-        kind: type that msgspec can convert.
-        what: start of the message.
-
-    Raises:
-        RecordError: the value does not fit.
-    """
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise RecordError(f"{what}: {error}") from error
 
 
 def _problem(value: Any, kind: Any, place: str = "") -> str:

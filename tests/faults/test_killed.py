@@ -6,8 +6,7 @@ import signal
 import pytest
 from bench import disk_cell, network_cell
 from tests.programs import needs, wait_for
-
-from peakmark.cell import Cell
+from tests.unit.campaign_data import cell_of
 
 
 def said(process):
@@ -48,6 +47,4 @@ def test_the_measuring_process_takes_all_with_it(bench, cell, number):
         wait_for(lambda: not bench.processes(), "all processes are gone")
     assert not bench.record_path(cell).exists()
     bench.assert_nothing_left()
-    bench.assert_completes(
-        Cell.from_json({**cell.to_json(), "options": {**cell.options, "seconds": 0.1}})
-    )
+    bench.assert_completes(cell_of({**cell.to_json(), "options": {**cell.options, "seconds": 0.1}}))

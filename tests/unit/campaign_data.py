@@ -13,7 +13,7 @@ import msgspec
 
 from peakmark import plan
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.cell import Cell
+from peakmark.cell import Cell, CellKeys
 from peakmark.config import campaign as configuration
 from peakmark.resources import ROOT
 from peakmark.rows import build, schema
@@ -55,6 +55,11 @@ def cell(
     return Cell(
         subsystem, instrument, workload, variant, block, concurrency, node, repetition, every
     )
+
+
+def cell_of(data):
+    """The cell of a record or of a plan's entry, which are read as JSON."""
+    return Cell.of(msgspec.convert(data, CellKeys))
 
 
 def measurement(of, metric, value, **changes):
@@ -214,9 +219,9 @@ def write(
     }  # fmt: skip
     _write(directory / "plan.json", plan)
     for entry in records:
-        _write_record(directory / "cells" / f"{Cell.from_json(entry['cell']).id}.json", entry)
+        _write_record(directory / "cells" / f"{cell_of(entry['cell']).id}.json", entry)
     for number, entry in enumerate(attempts):
-        name = f"{Cell.from_json(entry['cell']).id}.{number}.json"
+        name = f"{cell_of(entry['cell']).id}.{number}.json"
         _write_record(directory / "attempts" / name, entry)
     for host, found in {**(machines or {}), **({} if facts is None else {"node1": facts})}.items():
         _write_record(directory / "machine" / f"{host}.json", found)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from tests.unit import campaign_data as make
 
 from peakmark import plan
-from peakmark.cell import Cell
 from peakmark.config import campaign
 from peakmark.resources import ROOT
 from peakmark.tools.tables import BY_NAME
@@ -150,7 +149,7 @@ def records(name, values_of=list, definitions=True):
         for each in made:
             if entry.note:
                 each["warnings"] = [f"{entry.program}: {entry.note}"]
-            first = found.setdefault(Cell.from_json(each["cell"]).id, each)
+            first = found.setdefault(make.cell_of(each["cell"]).id, each)
             first["measurements"] += each["measurements"] if first is not each else []
     return list(found.values())
 

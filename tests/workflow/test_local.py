@@ -5,8 +5,7 @@ import os
 
 from tests.checkout import TINY, TO_RECORDS
 from tests.programs import executable, needs
-
-from peakmark.cell import Cell
+from tests.unit.campaign_data import cell_of
 
 TABLES = {"cpu", "memory_throughput", "disk_throughput", "network_throughput", "network_latency"}
 
@@ -22,7 +21,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(measured):
     assert {record["status"] for record in records.values()} == {"ok"}
 
     before = checkout.started("tiny")
-    order = [Cell.from_json(cell).id for cell in plan["cells"]]
+    order = [cell_of(cell).id for cell in plan["cells"]]
     # The plan's order mixes repetitions and programs.
     assert sorted(before, key=lambda name: before[name]) == order
     again = checkout.measure(config)

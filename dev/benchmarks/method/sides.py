@@ -17,9 +17,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from benchmarks.kernels.namespaces import SERVER, Namespaces
 from peakmark import plan
-from peakmark.cell import Cell
+from peakmark.cell import Cell, CellKeys
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.files import write_text
 from peakmark.machine import network
@@ -113,7 +115,7 @@ def main(path: str) -> int:
     names = Namespaces(**orders["namespaces"]) if orders["namespaces"] else None
     failed = False
     for order in orders["cells"]:
-        cell = Cell.from_json(order["cell"])
+        cell = Cell.of(msgspec.convert(order["cell"], CellKeys))
         campaign = Path(order["campaign"])
         request = Request(
             cell,

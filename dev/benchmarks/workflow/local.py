@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.results import Line
 from benchmarks.workflow.checkout import TimedCheckout
-from peakmark.cell import Cell
+from peakmark.cell import Cell, CellKeys
 from peakmark.errors import PeakmarkError
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -168,7 +168,7 @@ def _copy(twin: dict[str, Any], path: Path, cell: Cell, target: Path) -> None:
     """Make ``twin`` of the record at ``path`` that of ``cell``: its point in place of the model's,
     raw output beside it.
     """
-    model = Cell.from_json(twin["cell"])
+    model = Cell.of(msgspec.convert(twin["cell"], CellKeys))
     twin["cell"] = cell.to_json()
     for measurement in twin["measurements"]:
         if measurement["block"] == model.block:

@@ -51,9 +51,10 @@ def judge(results: Results) -> CampaignFrames:
     warnings = expectations.add_promises(warnings, campaign["promises"])
     slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, campaign["behind"])]
     fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, warnings, nodes, results)
+    runs, rows = schema.typed("runs", runs), schema.typed("rows", rows)
     frames = CampaignFrames(
-        runs=schema.typed("runs", runs),
-        rows=schema.typed("rows", rows),
+        runs=runs,
+        rows=rows,
         warnings=warnings,
         findings=schema.typed("findings", pd.DataFrame()),
         nodes=nodes,

@@ -63,18 +63,23 @@ def add_warnings(
     """
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
     rows = add_clocks(rows, kept, results)
-    points = measured_points(rows, runs, results)
-    notes = {point.name: messages_of_point(point) for point in points}
-    for point in points:
-        notes[point.name] += clock_below_best(point)
-    doubted = {point.node for point in points if is_flush_doubted(notes[point.name], point)}
-    for point in points:
-        notes[point.name] += host_cache(notes[point.name], point, doubted)
-    # This step is the last, because it counts the messages of all points.
-    usual = widespread(points, notes)
-    for point in points:
+    notes: dict[str, list[Message]] = {}
+    able: Counter[str] = Counter()
+    for point in measured_points(rows, runs, results):
+        notes[point.name] = messages_of_point(point)
         if point.own:
-            notes[point.name] = [for_campaign(note, usual) for note in notes[point.name]]
+            able.update(codes_that_can_show(point.own))
+    own_rows = list(schema.lines(rows[rows["is_own"]]))
+    for row in own_rows:
+        notes[row.point] += clock_below_best(row)
+    doubted = {row.node for row in own_rows if is_flush_doubted(notes[row.point], row)}
+    for row in own_rows:
+        notes[row.point] += host_cache(notes[row.point], row, doubted)
+    # This step is the last, because it counts the messages of all points.
+    own_notes = {row.point: notes[row.point] for row in own_rows if row.n}
+    usual = widespread(own_notes, able)
+    for name, of_point in own_notes.items():
+        notes[name] = [for_campaign(note, usual) for note in of_point]
     return summarise_warnings(rows, notes), frame_of(notes)
 
 
@@ -102,11 +107,6 @@ class MeasuredPoint:
         """Return the point's name in the column ``point``."""
         return str(self.own_line.point)
 
-    @property
-    def node(self) -> str:
-        """Return the planned node, or the planned pair of nodes."""
-        return str(self.own_line.node)
-
     @cached_property
     def table(self) -> Table:
         """Return the table that shows the point."""
@@ -120,8 +120,19 @@ class MeasuredPoint:
 
 def measured_points(
     rows: pd.DataFrame, runs: pd.DataFrame, results: Results
-) -> list[MeasuredPoint]:
-    """Return all points in the order of ``rows``, with their kept runs."""
+) -> Iterator[MeasuredPoint]:
+    """Yield all points in the order of ``rows``, with their kept runs.
+
+    Lines take far more memory than their frame: those of about ``schema.PART`` runs are made at a time.
+    """
+    sizes = runs["point"].value_counts().reindex(rows["point"].unique(), fill_value=0)
+    for _, part in sizes.groupby(sizes.cumsum() // schema.PART):
+        of_rows, of_runs = rows["point"].isin(part.index), runs["point"].isin(part.index)
+        yield from points_of(rows[of_rows], runs[of_runs], results)
+
+
+def points_of(rows: pd.DataFrame, runs: pd.DataFrame, results: Results) -> Iterator[MeasuredPoint]:
+    """Yield the points of these rows and runs, in the order of the rows."""
     runs_of = runs_by_row(runs[runs["kept"]].sort_values("repetition", kind="stable"))
     failures = runs_by_row(runs[runs["status"].eq("failed") & runs["table"].ne("")])
     is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
@@ -135,18 +146,14 @@ def measured_points(
             of_row = tuple(runs_of[row.point, row.instrument])
             facts = facts_of(row, of_row, results)
             measured[row.point][row.instrument] = RowRuns(row, of_row, facts)
-    points = []
     for name, line in own_lines.items():
         by_name = dict(sorted(measured[name].items()))
-        points.append(
-            MeasuredPoint(
-                own_line=line,
-                measured=by_name,
-                failures=failures[name, line.instrument],
-                left_out={instrument: left_out[name, instrument] for instrument in by_name},
-            )
+        yield MeasuredPoint(
+            own_line=line,
+            measured=by_name,
+            failures=failures[name, line.instrument],
+            left_out={instrument: left_out[name, instrument] for instrument in by_name},
         )
-    return points
 
 
 def runs_by_row(runs: pd.DataFrame) -> dict[tuple[str, str], list[Line]]:
@@ -327,9 +334,8 @@ def limit_remarks(point: MeasuredPoint) -> Messages:
 # -- messages that depend on other points
 
 
-def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
+def clock_below_best(row: Line) -> Messages:
     """Report a clock that is clearly below the highest clock known for the same work."""
-    row = point.own_line
     if row.clock_share is not None and row.clock_share < THROTTLED:
         yield message(
             "slowed-down",
@@ -342,15 +348,13 @@ def clock_below_best(point: MeasuredPoint) -> Iterator[Message]:
         )
 
 
-def is_flush_doubted(notes: Sequence[Message], point: MeasuredPoint) -> bool:
-    """Return whether the flush of a point suggests that the hypervisor kept the data in its cache."""
-    own = (point.own_line.instrument, "")
+def is_flush_doubted(notes: Sequence[Message], row: Line) -> bool:
+    """Return whether the flush of a row suggests that the hypervisor kept the data in its cache."""
+    own = (row.instrument, "")
     return any(note.code == "flush" and note.is_warning and note.about in own for note in notes)
 
 
-def host_cache(
-    notes: Sequence[Message], point: MeasuredPoint, doubted: set[str]
-) -> Iterator[Message]:
+def host_cache(notes: Sequence[Message], row: Line, doubted: set[str]) -> Messages:
     """Warn that a disk row may come from the cache of the hypervisor.
 
     On such a node, the flush of another row was faster than a disk can be. Rows with such a flush
@@ -358,32 +362,28 @@ def host_cache(
 
     Args:
         notes: messages about the point.
-        point: the point.
+        row: the row of peakmark's kernel.
         doubted: nodes on which a flush suggests that the hypervisor kept the data in its cache.
     """
-    is_of_disk = point.table.subsystem == "disk" and point.node in doubted and point.own is not None
-    if is_of_disk and not is_flush_doubted(notes, point):
-        warning = message("flush", Trust.NO, case="host", about=point.own_line.instrument)
+    is_of_disk = row.subsystem == "disk" and row.node in doubted and row.n
+    if is_of_disk and not is_flush_doubted(notes, row):
+        warning = message("flush", Trust.NO, case="host", about=row.instrument)
         yield replace(warning, scope=Scope.CAMPAIGN)
 
 
-def widespread(
-    points: Sequence[MeasuredPoint], notes: Mapping[str, Sequence[Message]]
-) -> dict[str, float]:
+def widespread(notes: Mapping[str, Sequence[Message]], able: Mapping[str, int]) -> dict[str, float]:
     """Return code -> median strength, for the codes of ``SHARED`` that most rows have in common.
 
-    Only rows that could show a code count, and disturbances count only if they are warnings.
+    Disturbances count only if they are warnings.
+
+    Args:
+        notes: point -> its messages, for the points at which peakmark's kernel has values.
+        able: code -> number of these rows that could show it.
     """
     having: Counter[str] = Counter()
-    able: Counter[str] = Counter()
     amounts: dict[str, list[float]] = defaultdict(list)
-    for point in points:
-        if point.own is None:
-            continue
-        able.update(codes_that_can_show(point.own))
-        counted = [
-            note for note in notes[point.name] if note.is_warning or note.code not in DISTURBANCES
-        ]
+    for of_point in notes.values():
+        counted = [note for note in of_point if note.is_warning or note.code not in DISTURBANCES]
         having.update({note.code for note in counted})
         for note in counted:
             amounts[note.code].append(note.amount)

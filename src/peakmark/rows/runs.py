@@ -184,7 +184,9 @@ def line_of(results: Results, cell: Cell, measurement: Measurement, context: Rec
     return {
         **identity(cell, measurement),
         **execution(cell.instrument, context, known),
-        **clocks(known),
+        "clock_work_hz": known.get("clock_hz_loaded"),
+        "clock_before_hz": known["clock_hz_before"],
+        "clock_after_hz": known["clock_hz_after"],
         **places(context),
         **other_load(context.noise, ""),
         **other_load(context.server_noise, "server_"),
@@ -287,15 +289,6 @@ def execution(instrument: str, context: RecordContext, known: Known) -> Line:
         "estimated": bool(known.get("estimate")),
         "derived": bool(known.get("derived")),
         "too_small": instrument == "hpl" and common.is_too_small(known),
-    }
-
-
-def clocks(known: Known) -> Line:
-    """Return the columns on the clocks of a run."""
-    return {
-        "clock_work_hz": known.get("clock_hz_loaded"),
-        "clock_before_hz": known["clock_hz_before"],
-        "clock_after_hz": known["clock_hz_after"],
     }
 
 

@@ -547,8 +547,7 @@ def write(campaign: Path, judged: CampaignFrames) -> None:
     """
     folder = campaign / FOLDER
     for name in FILES:
-        frame = typed(name, getattr(judged, name))
-        text = frame.to_csv(index=False, lineterminator="\n")
+        text = getattr(judged, name).to_csv(index=False, lineterminator="\n")
         files.write_text(folder / f"{name}.csv", text)
     content = json.dumps(judged.campaign, indent=1, ensure_ascii=False)
     files.write_text(folder / CAMPAIGN, content + "\n")

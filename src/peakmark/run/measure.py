@@ -132,7 +132,7 @@ class _Attempt:
         """Return the parts of this attempt that a record keeps if the attempt was disturbed."""
         names = DisturbedContext.__struct_fields__
         context = DisturbedContext(**{name: getattr(self.context, name) for name in names})
-        return DisturbedAttempt(self.disturbances, context, list(self.parsed.measurements))
+        return DisturbedAttempt(self.disturbances, context, self.parsed.measurements)
 
 
 def measure(request: Request) -> Record:
@@ -178,7 +178,7 @@ def measure(request: Request) -> Record:
         failure = None
     best = min(attempts, key=_largest_disturbance)
     record = _record(cell, failure, best)
-    record.disturbed = [attempt.disturbed for attempt in attempts if attempt is not best]
+    record.disturbed = tuple(attempt.disturbed for attempt in attempts if attempt is not best)
     if REGISTRY[cell.instrument].reference:
         record.raw = _write_raw(request.output.with_suffix(".raw"), best.completed)
     records.write(request.output, record)
@@ -220,10 +220,10 @@ def _record(cell: Cell, failure: PeakmarkError | None, attempt: _Attempt) -> Rec
         status="ok",
         reason=None,
         context=attempt.context,
-        warnings=list(attempt.parsed.warnings),
+        warnings=attempt.parsed.warnings,
     )
     if failure is None:
-        record.measurements = list(attempt.parsed.measurements)
+        record.measurements = attempt.parsed.measurements
         return record
     record.status, record.reason = "failed", str(failure)
     if isinstance(failure, Unavailable):
@@ -470,7 +470,7 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
             attempt.completed.append(killed)
             raise
         attempt.completed.append(done)
-        context.commands.append(_describe_command(command, done))
+        context.commands = (_describe_command(command, done),)
         _check_exit_code(done, watch, kills, context)
 
 

@@ -66,8 +66,8 @@ class Activity:
     moved: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check(self.seconds, self.steal, self.others, self.throttled_s, self.hot)
-        _check(self.busy, self.users, *self.moved.values())
+        _check(self.seconds, self.steal, self.others, self.throttled_s)
+        _check(self.busy, self.users, self.hot, *self.moved.values())
 
 
 @dataclass(slots=True)

@@ -26,7 +26,6 @@ Time = Annotated[
 ]
 OptionalText = str | None
 OptionalNumber = Number | None
-OptionalCount = Several | None
 
 
 class CommandRun(Struct, omit_defaults=True):
@@ -126,7 +125,7 @@ class RecordContext(DisturbedContext, kw_only=True, omit_defaults=True):
     """
 
     host: Text
-    commands: list[CommandRun] = []
+    commands: tuple[CommandRun, ...] = ()
     tool: Tool | None = None
     cpus: tuple[int, ...] = ()
     server_host: OptionalText = None
@@ -170,7 +169,7 @@ class DisturbedAttempt(Struct):
 
     reasons: dict[str, float]
     context: DisturbedContext
-    measurements: list[Measurement]
+    measurements: tuple[Measurement, ...]
 
 
 class Record(Struct, kw_only=True):
@@ -188,11 +187,11 @@ class Record(Struct, kw_only=True):
     cell: CellKeys
     status: Literal["ok", "unavailable", "failed"]
     reason: OptionalText
-    measurements: list[Measurement] = []
+    measurements: tuple[Measurement, ...] = ()
     context: RecordContext
-    warnings: list[str] = []
+    warnings: tuple[str, ...] = ()
     raw: dict[str, Digest] = {}
-    disturbed: list[DisturbedAttempt] = []
+    disturbed: tuple[DisturbedAttempt, ...] = ()
     sha256: str = ""
 
 

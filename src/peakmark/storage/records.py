@@ -25,7 +25,6 @@ from peakmark.cell import Cell
 from peakmark.errors import RecordError, Sentence
 from peakmark.formatting import natural
 from peakmark.storage.record_types import Record
-from peakmark.validation import convert
 
 T = TypeVar("T")
 CHECKSUM = "sha256"
@@ -77,9 +76,11 @@ def write(path: Path, record: Record) -> None:
         RecordError: the record is not of its type, or the file cannot be written.
     """
     values = msgspec.to_builtins(record)
-    convert(values, Record, f"{path} is not a record of peakmark")
     try:
+        msgspec.convert(values, Record)
         files.write_text(path, text_of(values))
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{path} is not a record of peakmark: {error}") from error
     except OSError as error:
         raise RecordError(
             f"the record {path} cannot be written ({error.strerror}): free disk space or correct the permissions of its "
@@ -113,8 +114,8 @@ def _share(record: Record) -> None:
     for command in context.commands:
         command.argv = _earlier(command.argv)
     for value in record.measurements:
-        value.workload = _earlier(value.workload)
-        value.variant = _earlier(value.variant)
+        value.workload, value.variant = _earlier(value.workload), _earlier(value.variant)
+        value.unit = _earlier(value.unit)
 
 
 @lru_cache(10_000)
@@ -166,7 +167,7 @@ def new_attempt(campaign: Path, cell: Cell) -> Path:
             number += 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """State of a cell's record.
 
@@ -200,7 +201,9 @@ def look(path: Path, cell: Cell) -> Finding:
         return Finding(ABSENT)
     except RecordError as error:
         return Finding(DAMAGED, error.fact, error.remedy)
-    if data.cell.spec() == cell.spec():
+    planned = cell.keys
+    if data.cell.spec() == planned.spec():
+        data.cell = planned  # its texts and its options are those of the plan
         return Finding(GOOD, data=data)
     measured = Cell.of(data.cell)
     if measured.id != cell.id:

@@ -40,7 +40,7 @@ class StoredAttempt(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredRecord:
     """A record, its cell, and its path relative to the campaign's folder, with slashes."""
 

@@ -3,7 +3,7 @@
 import pytest
 import snakemake.cli
 import yaml
-from tests.unit.campaign_data import DATA
+from tests.unit.campaign_data import DATA, cell_of
 from tests.unit.cases import cases
 from tests.unit.hostile import one_grid, refuses
 
@@ -65,7 +65,7 @@ def test_parts_of_the_node_are_words_beside_numbers(word):
     grid = one_grid("memory", concurrency=[1, word], references={"pmbw": {"concurrency": [word]}})
     assert config.complete(grid).memory[0].concurrency == [1, word]
     cell = Cell("memory", "rambench", "RS", "pool", 1024, 1, "any", 0, {}, word)
-    assert Cell.from_json(cell.to_json()) == cell and cell.asked == word
+    assert cell_of(cell.to_json()) == cell and cell.asked == word
 
 
 @cases("configuration")

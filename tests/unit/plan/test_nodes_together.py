@@ -1,10 +1,10 @@
 """Groups of nodes that use a shared disk at one moment: cells, jobs, and what is refused."""
 
 import pytest
+from tests.unit.campaign_data import cell_of
 from tests.unit.plan.planned import DISK, where
 
 from peakmark.catalogue import disk_variant
-from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs, plan_text
 from peakmark.plan import plan as plan_module
@@ -59,7 +59,7 @@ def test_each_class_measures_its_first_nodes_in_one_job(shared):
         ("big1",): "psync-nodes1",
         ("big1", "big2"): "psync-nodes2",
     }
-    assert all(Cell.from_json(cell.to_json()) == cell for cell in one.cells)
+    assert all(cell_of(cell.to_json()) == cell for cell in one.cells)
     assert "jobs          6" in plan_text.describe(one)
 
 

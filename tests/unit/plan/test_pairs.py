@@ -4,10 +4,10 @@ from itertools import combinations, islice
 from pathlib import Path
 
 import pytest
+from tests.unit.campaign_data import cell_of
 from tests.unit.plan.planned import NETWORK, where
 
 from peakmark import slurm
-from peakmark.cell import Cell
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs, plan_text
 from peakmark.plan import plan as plan_module
@@ -44,7 +44,7 @@ def test_each_pair_is_a_row_of_client_and_server(planned):
     assert len(one.cells) == 8
     for cell in one.cells:
         assert cell.row.endswith(f"/{cell.node}+{cell.peer}")
-        assert Cell.from_json(cell.to_json()) == cell
+        assert cell_of(cell.to_json()) == cell
         assert f"--nodelist={cell.node},{cell.peer}" in jobs.options([cell], one, {})
         # Pairs are measured one after the other.
         assert "--dependency=singleton" in jobs.options([cell], one, {})

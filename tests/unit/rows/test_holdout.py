@@ -19,7 +19,6 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark import data
-from peakmark.cell import Cell
 from peakmark.resources import ROOT
 from peakmark.rows import build
 from peakmark.storage import planfile
@@ -55,7 +54,7 @@ class Campaign:
         """Write the campaign into a folder."""
         planned = {entry["id"]: entry for entry in self.plan["cells"]}
         for record in self.records:
-            cell = Cell.from_json(record["cell"])
+            cell = make.cell_of(record["cell"])
             planned[cell.id] = {"id": cell.id, **cell.to_json()}
         self.plan["cells"] = list(planned.values())
         make.write(folder, self.records, attempts=self.attempts, machines=self.facts)
@@ -67,7 +66,7 @@ class Campaign:
         """Return the records of a row, such as ``diskbench/RS-psync_1MiB_x1``, or of many by its start."""
         found = []
         for record in self.records:
-            cell = Cell.from_json(record["cell"])
+            cell = make.cell_of(record["cell"])
             if cell.row.partition("/")[2].startswith(row) and record["status"] == "ok":
                 found.append(record)
         assert found, row

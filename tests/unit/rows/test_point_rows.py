@@ -9,7 +9,6 @@ from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
 from tests.unit.rows.checked import N, W
 
-from peakmark.cell import Cell
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.views import score_card
@@ -230,7 +229,7 @@ def test_rows_of_a_word_show_it_with_what_it_meant_on_their_node(tmp_path):
 
     def of(workload, node):
         data = make.cell("cpubench", workload, subsystem="cpu", node=node).to_json()
-        return Cell.from_json(data | {"concurrency": "cores"})
+        return make.cell_of(data | {"concurrency": "cores"})
 
     measured = make.measurement(of("DP", "a"), "rate", 4 * LIMIT, concurrency=8, details=CLOCK)
     record = make.record(of("DP", "a"), [measured], host="a", context=make.placed(8, 8))

@@ -9,7 +9,6 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.catalogue import PAGES, SUBSYSTEMS
-from peakmark.cell import Cell
 from peakmark.rows import schema
 from peakmark.tools.tables import BY_NAME
 
@@ -42,14 +41,14 @@ def test_a_matrix_has_a_row_for_each_distance(tmp_path):
 
 def test_a_repetition_that_failed_is_missing_in_each_row(tmp_path):
     records = make.core_to_core(1, 1, 2, 2, 1)
-    failed = Cell.from_json(records[2]["cell"])
+    failed = make.cell_of(records[2]["cell"])
     frames = make.frames(tmp_path / "c", records[:2], planned=[failed])
     rows = rows_of(frames, "memory_core_to_core")
     assert {row.variant: row.missing for row in rows} == {"same-cache": 1, "same-node": 1}
 
 
 def test_a_matrix_that_nobody_measured_is_one_hole(tmp_path):
-    planned = [Cell.from_json(one["cell"]) for one in make.core_to_core(1, 1, 1, 2, 1)]
+    planned = [make.cell_of(one["cell"]) for one in make.core_to_core(1, 1, 1, 2, 1)]
     (row,) = make.frames(tmp_path / "c", [], planned=planned).rows.itertuples()
     assert (row.n, row.missing) == (0, 3)
 

@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from tests.unit.campaign_data import cell_of
 
 from peakmark.cell import Cell
 from peakmark.machine import topology
@@ -37,7 +38,7 @@ def limits(memory=64 * GIB, limited_by=None, **slurm):
 def cell(concurrency, block=MIB, **options):
     point = {"workload": "RWS", "variant": "pool", "block": block, "concurrency": concurrency}
     place = {"subsystem": "memory", "instrument": "rambench", "node": "any", "repetition": 0}
-    return Cell.from_json({**point, **place, "options": {"pool": "auto", **options}})
+    return cell_of({**point, **place, "options": {"pool": "auto", **options}})
 
 
 def test_a_cell_takes_the_cpus_in_their_order(tmp_path, monkeypatch):
@@ -62,7 +63,7 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
     placed = pinning.placed(resolved, locations, cpus)
     assert (placed.word, placed.threads, placed.sockets) == ("socket", 4, 1)
     assert placed.cpus == (0, 1, 2, 3)
-    assert Cell.from_json(planned.to_json()) == planned
+    assert cell_of(planned.to_json()) == planned
     # A record tells the cores of the job and those of the node.
     granted = {**limits(), "cpus_allowed": [5], "physical_cores_allowed": 1}
     allowed = pinning.allowed(Host(), granted, sockets())
@@ -120,7 +121,7 @@ def test_a_pool_beside_pmbw_is_a_size_that_it_measures(cached, memory, size):
 @pytest.mark.parametrize("instrument", ["rambench", "pmbw"])
 def test_a_cell_with_an_automatic_area_keeps_its_name(instrument):
     latency = {"workload": "LAT", "variant": "", "block": None, "instrument": instrument}
-    planned = Cell.from_json({**cell(2).to_json(), **latency})
+    planned = cell_of({**cell(2).to_json(), **latency})
     locations = sockets(24 << 20)
     resolved = pinning.resolve_cell(planned, locations, [*locations], 64 << 30)
     assert planned.id == resolved.id == f"memory/{instrument}/LAT_auto_x2/any/0"

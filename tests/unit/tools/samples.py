@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.programs import executable
+from tests.unit.campaign_data import cell_of
 
 from peakmark.cell import Cell
 from peakmark.formatting import parse_size
@@ -24,7 +25,7 @@ def load(case):
     texts = {path.name: path.read_text() for path in folder.iterdir() if path.name != "run.json"}
     streams = (texts.pop("stdout", ""), texts.pop("stderr", ""))
     done = Completed(tuple(run["argv"]), run["returncode"], *streams, files=texts)
-    return Cell.from_json(run["cell"]), done
+    return cell_of(run["cell"]), done
 
 
 def parse(case, text=None, **changes):

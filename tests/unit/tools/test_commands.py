@@ -4,6 +4,7 @@ import dataclasses
 import math
 import typing
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from tests.unit.cases import cases
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell, command
 
-from peakmark import validation
 from peakmark.errors import ConfigError, MeasurementError, Unavailable
 from peakmark.storage.record_types import RecordContext
 from peakmark.tools import REGISTRY, base, common
@@ -280,4 +280,4 @@ def test_core_type(vendor, family, model, flags, expected):
     parsed = REGISTRY["hpl"].parse(of, dataclasses.replace(done, argv=argv))
     assert parsed.library == {"blas": "OpenBLAS", "core_type": "Zen", "requested": expected}
     kept = typing.get_type_hints(RecordContext)["library"]
-    assert validation.convert(dict(parsed.library), kept, "the library") == parsed.library
+    assert msgspec.convert(dict(parsed.library), kept) == parsed.library
