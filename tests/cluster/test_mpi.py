@@ -47,7 +47,13 @@ def measure(workflow, settings, code=0, **more):
     return workflow.snakemake(*TO_TABLES, code=code)
 
 
-@pytest.mark.parametrize("settings", [{}, {"launch": "mpirun"}], ids=["srun", "mpirun"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, id="srun"),
+        pytest.param({"launch": "mpirun"}, id="mpirun", marks=pytest.mark.trouble),
+    ],
+)
 def test_ranks_measure_between_two_nodes_and_on_one(equal_workflow, settings):
     measure(equal_workflow, settings, mpi=[BETWEEN, WITHIN, MANY])
     way = {"mpirun": "mpirun"}.get(settings.get("launch"), "srun --mpi=")
@@ -70,6 +76,7 @@ def test_ranks_measure_between_two_nodes_and_on_one(equal_workflow, settings):
     assert equal_workflow.planned() == set()
 
 
+@pytest.mark.trouble
 def test_osu_measures_the_same_rows(equal_workflow):
     tools = {"osu": osu_latency()}
     measure(equal_workflow, {}, mpi=[{**BETWEEN, **OSU}, {**WITHIN, **OSU}], tools=tools)
@@ -80,6 +87,7 @@ def test_osu_measures_the_same_rows(equal_workflow):
     assert of_osu["value"].gt(0).all() and of_osu["ratio"].notna().all()
 
 
+@pytest.mark.trouble
 def test_ranks_run_on_two_and_on_all_nodes_and_on_pairs(fleet, tmp_path):
     workflow = Workflow.make(fleet, tmp_path / "checkout")
     grid = {"workloads": ["ALLREDUCE", "BARRIER"], "concurrency": [1], "blocks": ["8B"]}
@@ -99,6 +107,7 @@ def test_ranks_run_on_two_and_on_all_nodes_and_on_pairs(fleet, tmp_path):
     assert workflow.planned() == set()
 
 
+@pytest.mark.trouble
 def test_a_type_that_does_not_fit_is_one_sentence(equal_workflow):
     said = measure(equal_workflow, {"launch": "srun", "type": "none"}, code=1)
     assert "two ranks of MPI do not start on node1 and node2: srun --mpi=none: " in said
