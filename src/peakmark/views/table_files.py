@@ -222,7 +222,11 @@ def starred(shown: ShownTable) -> ShownTable:
     first, *others = [column for column in shown.columns if column.kind != "remark"]
     cells = pd.Series(first.texts, dtype=object) + pd.Series(of_lines, dtype=object)
     legend = [LEGEND[mark] for mark in STARS.values() if mark in of_lines]
-    remarks = [text for column in shown.columns if column.kind == "remark" for text in column.texts]
+    remarks: list[str] = []
+    for column in shown.columns:
+        if column.kind == "remark":
+            remarks += column.texts
+    # A remark joins its reasons by semicolons; those for which a value must not be used begin with no.
     reasons = [part for part in "; ".join(remarks).split("; ") if part.startswith("no: ")]
     if reasons:
         legend.append(f"{'; '.join(dict.fromkeys(reasons))}.")
