@@ -440,7 +440,7 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
 
 
 def _quota(row: ClassRow) -> float | None:
-    """Return the CPUs whose time the control group allows, if they are fewer than the threads."""
+    """Return how many CPUs' time the control group allows; None if that is enough for all threads."""
     quota: float | None = job_limits.collect(Host())["cpu_quota"]
     if quota and quota < row.threads:
         return quota

@@ -241,7 +241,7 @@ class Layout(Keys, frozen=True, kw_only=True):
         return self.fits == "column"
 
     def prints_limits(self, table: Table) -> bool:
-        """Return whether a printed table of ``table`` has a column that needs the limits of its rows."""
+        """Return whether the layout prints a column of this table that needs the limits of its rows."""
         for one in self.layout_tables:
             values = {column.value for column in one.columns}
             if one.of == table.name and not values.isdisjoint(("theoretical", "efficiency")):

@@ -29,6 +29,7 @@ def limit(question: Question) -> Limit:
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{question.design}, {line['isa'].upper()}: {line['how']}"
+        # Such a limit counts fused operations alone, as Rpeak does; the table names FMA where they exist.
         if workload in FUSED and "FMA" in line["how"]:
             how += f": limit of {RPEAK}"
     elif kinds := question.fact("cpu", "kinds"):

@@ -98,7 +98,7 @@ def _latency(question: Question, loopback: bool) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return the rate at which the cores of this machine can copy the data as sender, receiver, or both.
+    """Return a bound in a list: the rate at which the cores here can copy the data as sender, receiver, or both.
 
     The list is empty for a latency, or if the number of cores is unknown.
     """

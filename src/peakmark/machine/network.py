@@ -126,7 +126,10 @@ def _members(host: Host, name: str) -> list[str] | None:
 
 
 def _wired(host: Host, name: str) -> list[str]:
-    """Return the interfaces below a virtual one that lead to a device. Those of guests lead to none."""
+    """Return the interfaces below a virtual one that lead to a device.
+
+    Interfaces of virtual machines and containers do not, and are left out.
+    """
     members = _members(host, name) or []
     return [one for one in members if _kind(host, one) != "virtual" or _wired(host, one)]
 

@@ -97,13 +97,13 @@ def pair_cells(config: Planned, rounds: Rounds, left_out: Collection[str]) -> It
         if subsystem in left_out:
             continue
         keys = config.grids()[subsystem][int(index)]
-        for cell in _grid_cells(config, place, keys, ANY, False):
+        for cell in _grid_cells(config, place, keys, ANY, on_this_machine=False):
             for client, server in chain.from_iterable(turns):
                 yield replace(cell, node=client, peer=server)
         # Measure all pairs of a round together, with peakmark's kernel only.
         if isinstance(keys, NetworkGrid) and keys.together:
             alone = msgspec.structs.replace(keys, references={})
-            for cell in _grid_cells(config, place, alone, ANY, False):
+            for cell in _grid_cells(config, place, alone, ANY, on_this_machine=False):
                 for turn, pairs in enumerate(turns):
                     together = replace(
                         cell, variant=TOGETHER, options={**cell.options, "round": turn}
@@ -119,7 +119,7 @@ def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
     """
     for index, node_groups in groups.items():
         keys, place = config.disk[index], f"disk[{index}]"
-        for cell in _grid_cells(config, place, keys, ANY, False):
+        for cell in _grid_cells(config, place, keys, ANY, on_this_machine=False):
             for nodes in node_groups:
                 variant = disk_variant(cell.variant)._replace(
                     nodes=len(nodes), one_file=keys.one_file
@@ -136,7 +136,7 @@ def cells_of_ranks(config: Planned, groups: Groups, on_this_machine: bool) -> It
     """
     for index, node_groups in groups.items():
         keys, place = config.mpi[index], f"mpi[{index}]"
-        for cell in _grid_cells(config, place, keys, ANY, False):
+        for cell in _grid_cells(config, place, keys, ANY, on_this_machine=False):
             for nodes in node_groups:
                 placed = replace(cell, node=nodes[0], variant=f"{len(nodes)}-nodes")
                 if nodes[0] != ANY:

@@ -2,8 +2,8 @@
 
 The pairs of rows form *groups* that share the working set and the cache level. A difference is stated if
 it holds at every point of a group: all values of one choice are better than all of the other, the values
-of the rows differ by more than 5 %, and the difference is significant. If the points were measured once or
-twice, the factor is stated with these words. docs/method.md says how often a stated difference is false.
+of the rows differ by more than 5 %, and the difference is significant. A factor of points that were measured
+once or twice is stated as that. docs/method.md says how often a stated difference is false.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEAST_DIFFERENCE = 1.05
 """Factor between the values of two rows up to which they count as level."""
 TESTED = 3
 """Fewest repetitions of each choice for which a difference is tested."""
-GAPS = {1: 2.0, 2: 0.5}
+GAPS = {1: 3.0, 2: 0.75}
 """Number of points in a group -> smallest gap between the ranges of the two choices, as a multiple of
 the larger range, at which the choices differ.
 

@@ -77,7 +77,7 @@ def calm_rows(rows: pd.DataFrame) -> pd.DataFrame:
 def compare(
     tables: dict[str, tuple[Labels, pd.DataFrame]], layout: Layout | None
 ) -> dict[Any, pd.DataFrame]:
-    """Return table -> its judged pairs. The probability of a false difference is that of all tables together."""
+    """Return table -> its judged pairs. The tests of all tables together are corrected for their number."""
     found = []
     for name, (labels, rows) in tables.items():
         compared = layout.pairs_of(labels.table) if layout else ()

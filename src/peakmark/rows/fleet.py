@@ -47,7 +47,7 @@ ROUNDS = 10
 """Largest number of refinements of a class's bulk (see ``CUT``), which seldom changes after the third."""
 NORMAL = NormalDist()
 QUANTILES = (0.25, 0.5, 0.5)
-"""Quantile of the pairs of healthy nodes that is the usual pair, in each pass.
+"""Quantile of the rates of pairs of healthy nodes that counts as usual, in each pass.
 
 The first is below the median, because a slow rack can make most pairs slow. The passes after it know
 the slow nodes.

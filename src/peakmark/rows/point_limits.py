@@ -251,7 +251,7 @@ def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.D
 
 
 def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the median clock of each CPU point on each host, with the columns ``WORK``.
+    """Return the median clock of each CPU point on each host, with the columns ``WORK`` (``cpu_class`` too).
 
     Only undisturbed runs of peakmark's kernel on hosts with facts count.
     """

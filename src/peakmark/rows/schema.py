@@ -424,7 +424,7 @@ class ProgramContent(TypedDict):
 
 
 class Checksums(TypedDict):
-    """Number of the plan, records and raw outputs, and the SHA-256 of the file with their checksums."""
+    """How many files were summed (plan, records and raw outputs), and the SHA-256 of the list of their sums."""
 
     files: int
     digest: str

@@ -343,7 +343,7 @@ class Queue:
     # -- looking
 
     def _look(self, now: float) -> list[Ended]:
-        """Ask Slurm for the state of all jobs, and return the jobs that have ended."""
+        """Ask Slurm for the state of all jobs. Return those that have ended, and resubmit those whose node was lost."""
         try:
             known = {job.number: job for job in slurm.jobs("all")}
         except slurm.SlurmError as error:
@@ -354,12 +354,12 @@ class Queue:
             return []
         self._silent_since = None
         self._messages.discard("silent")
-        # Drop ended jobs, and submit the jobs whose node was lost again.
         ended = []
         is_running = False
         for number, task in list(self.active.items()):
             job = known.get(number)
             if job:
+                # Slurm says cancelled or failed of a job that its node could not start.
                 job = replace(job, state=failures.end_of(job, self.is_reserved))
             outcome = self._outcome(task, job)
             if outcome is None:

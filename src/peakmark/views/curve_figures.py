@@ -109,14 +109,13 @@ def curve(
         name: name of the curve in the legend.
         factors: factors from SI units to the units of the axes.
     """
+    # Each point of the curve is an array with a line for each run; its first two columns are x and y.
     points = curve_of([figure.own_runs[row.point] for row in rows])
     path = pd.DataFrame(medians(points)[:, :2], columns=["x", "y"]).assign(kind="median")
     runs = pd.DataFrame(np.concatenate(points)[:, :2], columns=["x", "y"]).assign(kind="run")
-    corners = pd.concat([path, runs], ignore_index=True)
+    marks = pd.concat([path, runs], ignore_index=True)
     across, up = factors
-    return corners.assign(
-        x=corners["x"] * across, y=corners["y"] * up, panel=panel, name=name, line=""
-    )
+    return marks.assign(x=marks["x"] * across, y=marks["y"] * up, panel=panel, name=name, line="")
 
 
 def name_places(axis: Axes, places: Mapping[str, float]) -> None:

@@ -356,7 +356,7 @@ def caption_of(picture: Picture) -> str:
 
 
 def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:
-    """Return the cases of ``caption-part``, the sentences that follow the caption of a layout's figure.
+    """Return which sentences follow the caption of a layout's figure: cases of the message ``caption-part``.
 
     Each explains something that the figure shows besides the values of peakmark's kernel.
     """

@@ -1,4 +1,4 @@
-"""The usual tables of a campaign: a line for each point, or for each point of many nodes."""
+"""The usual tables of a campaign: a line for each point; of many nodes, one line for all nodes of a point."""
 
 from __future__ import annotations
 

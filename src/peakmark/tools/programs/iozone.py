@@ -157,6 +157,7 @@ class Iozone(Instrument):
         slowest = max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
         fixed_s = 0.5  # to start
         if cell.concurrency > 1:
+            # Several processes wait for each other, before each phase and after it.
             fixed_s += 2 * _SLEEP_S * len(_PHASES)
         # Each process has a buffer for the largest record, plus 4 MiB for the rest.
         return Cost(
