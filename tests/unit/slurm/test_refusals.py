@@ -8,7 +8,7 @@ from tests.unit.cases import cases
 from tests.unit.slurm.conftest import MINE, NO_ANSWER, printing, refusal
 
 from peakmark import slurm
-from peakmark.slurm import failures
+from peakmark.slurm import commands, failures
 from peakmark.storage import records
 from peakmark.workflow import doctor, status
 
@@ -99,7 +99,8 @@ def test_a_campaign_ends_cells_that_no_end_of_a_job_lets_in(site):
 
 
 @cases("slurm")
-def test_of_several_lines_the_last_one_says_why(said, why, programs, peakmark):
+def test_of_several_lines_the_last_one_says_why(said, why, programs, peakmark, monkeypatch):
+    monkeypatch.setattr(commands, "PAUSE_S", 0.0)
     programs(sinfo=f"exec >&2\n{printing(said)}\nexit 1")
     done = peakmark("doctor", "--slurm")
     (line,) = done.stderr.splitlines()
