@@ -252,6 +252,7 @@ class Headline:
         unit: unit in which ``formatting.quantity`` prints the values, with a fitting prefix.
         level: cache level of the row; empty for any level.
         instrument: program that measures the row; empty for peakmark's kernel.
+        smallest: whether the row has the smallest block that was measured, instead of the largest.
     """
 
     title: str
@@ -260,6 +261,7 @@ class Headline:
     unit: str
     level: str = ""
     instrument: str = ""
+    smallest: bool = False
 
 
 HEADLINES = (
@@ -276,9 +278,9 @@ HEADLINES = (
     Headline("Disk, {block} writes", "disk_throughput", "WS", "B/s"),
     Headline("TCP", "network_throughput", "TCP", "bit/s"),
     Headline("TCP round trip", "network_latency", "LAT-TCP", "s"),
-    Headline("MPI latency, {block}", "mpi_latency", "PINGPONG", "s"),
+    Headline("MPI latency, {block}", "mpi_latency", "PINGPONG", "s", smallest=True),
     Headline("MPI rate, {block}", "mpi_throughput", "RATE", "B/s"),
-    Headline("MPI all-reduce, {block}", "mpi_latency", "ALLREDUCE", "s"),
+    Headline("MPI all-reduce, {block}", "mpi_latency", "ALLREDUCE", "s", smallest=True),
     Headline("HPL", "cpu", "DP", "FLOP/s", instrument="hpl"),
     Headline("GPU FP64 multiply-add", "gpu", "FP64", "FLOP/s"),
     Headline("GPU FP64 matrix units", "gpu", "TC-FP64", "FLOP/s"),

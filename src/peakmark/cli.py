@@ -430,7 +430,8 @@ def fleet(options: argparse.Namespace) -> int:
             lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
     print("\n".join(lines))
     if options.fail_on == "promise":
-        return fleet_report.promises_code(frames)
+        code, _ = fleet_report.judge_promises(frames)
+        return code
     return fleet_report.exit_code(frames) if options.fail_on else ExitCode.GOOD
 
 

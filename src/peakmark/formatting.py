@@ -237,6 +237,11 @@ def short_name(host: str) -> str:
     return host.partition(".")[0].lower()
 
 
+def printable(text: str) -> str:
+    """Return a text with a space for each character that no font has, such as a tabulator."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def natural(name: str) -> str:
     """Return a sort key with which node2 comes before node10: the name with zeros before its numbers."""
     return re.sub("[0-9]+", lambda number: number[0].zfill(20), name)

@@ -168,8 +168,8 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
 def captions() -> Mapping[str, str]:
     """Return name of a figure, or of a kind of figures -> its caption on one line."""
     names = [code.removeprefix("caption ") for code in catalogue() if code.startswith("caption ")]
-    # Some captions have the field ``noun``: nodes or links.
-    return {name: f"{words(f'caption {name}', noun='nodes')}." for name in names}
+    # Some captions have a field: ``noun`` (nodes or links) or ``middle`` (median or mean).
+    return {name: f"{words(f'caption {name}', noun='nodes', middle='median')}." for name in names}
 
 
 @cache

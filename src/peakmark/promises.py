@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from peakmark.catalogue import SUBSYSTEMS
+
 UNITS: Mapping[str, Mapping[str, float]] = {
     "op/s": {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "GOP/s": 1e9, "TOP/s": 1e12},
     "B/s": {"MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12},
@@ -19,7 +21,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "s": {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3},
 }
 """SI unit of rows -> {unit in which a value may be promised: its factor}."""
-KEY = r"^(cpu|memory|disk|network|mpi|gpu)/[A-Za-z0-9-]+(/[A-Za-z0-9_.+-]+)*\Z"
+KEY = rf"^({'|'.join(SUBSYSTEMS)})/[A-Za-z0-9-]+(/[A-Za-z0-9_.+-]+)*\Z"
 """Pattern of the rows of a promise: subsystem, workload, and words of variant, block or concurrency."""
 # SI unit -> the names of its units, as alternatives of a pattern.
 _NAMES = {unit: "|".join(names) for unit, names in UNITS.items()}

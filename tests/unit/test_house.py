@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_360,
+    "": 9_390,
     "check": 2_120,
     "config": 5_260,
     "data": 330,
     "limits": 5_550,
     "machine": 9_190,
     "plan": 7_700,
-    "rows": 24_010,
+    "rows": 24_000,
     "slurm": 4_680,
     "run": 11_190,
     "storage": 2_790,
     "tools": 15_340,
-    "views": 27_030,
+    "views": 27_000,
     "workflow": 6_120,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

@@ -100,7 +100,7 @@ def slow_nodes(nodes: int, seed: int = 1) -> Counts:
                 for node, rows in enumerate(of.values(lot).tolist())
                 for row, repetitions in enumerate(rows)
             }
-            slow = {int(node) for node, _ in fleet.judge(by_place)}
+            slow = {int(node) for node, _ in fleet.slow_rows(fleet.logs_of(by_place))}
             found += len(slow & set(range(of.slow)))
             false += len(slow - set(range(of.slow)))
         yield f"healthy nodes called slow, {of}", Count(false, campaigns * (of.nodes - of.slow))

@@ -9,6 +9,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ import pandas as pd
 
 from peakmark import yamlfile
 from peakmark.config.types import Planned
-from peakmark.formatting import counted, natural
+from peakmark.formatting import counted, natural, printable
 from peakmark.resources import of_checkout
 from peakmark.rows import schema
 from peakmark.rows.fleet import DELTA, LEAST_REPETITIONS
@@ -176,15 +177,12 @@ def outputs_of(results: Results) -> dict[str, str]:
         folder = (results.directory / record.path).parent
         for path in (folder / name for name in record.data.raw):
             if path.is_file():
-                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-                found[instrument] = "\n".join(map(printable, lines[:OUTPUT_LINES]))
+                with path.open(encoding="utf-8", errors="replace") as stream:
+                    begin = "".join(islice(stream, OUTPUT_LINES))
+                lines = begin.splitlines()[:OUTPUT_LINES]
+                found[instrument] = "\n".join(map(printable, lines))
                 break
     return found
-
-
-def printable(line: str) -> str:
-    """Return a line with a space for each character that no font has, such as a tabulator."""
-    return "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 def shell_line(command: CommandRun) -> str:

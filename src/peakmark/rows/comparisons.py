@@ -70,11 +70,11 @@ def pairs_of_table(
     """Yield the pairs of rows of each comparison in a table, in the order of the sentences.
 
     Args:
-        rows: rows of one table that may be compared.
+        rows: rows of one table that may be compared, with the columns of ``add_words``.
         labels: labels of the table.
         compare: pairs of workloads that are compared besides ``WORKLOADS``.
     """
-    rows = add_speeds(add_words(rows, labels))
+    rows = add_speeds(rows)
     own = rows[rows["is_own"]]
     for topic, factor, first, second in choices_of(own, labels, compare):
         on = [name for name in EQUAL if name != factor]

@@ -22,7 +22,7 @@ from peakmark.rows.comparisons import TWICE, times
 from peakmark.rows.fleet import DELTA, typical_rows
 from peakmark.rows.labels import Labels, labels_of, table_of
 from peakmark.rows.point_limits import ABOVE
-from peakmark.tools.tables import TABLES
+from peakmark.tools.tables import TABLES, Table
 
 NO_PAIRS = pd.DataFrame(columns=comparisons.CHOICES)
 FEW = 3
@@ -50,7 +50,8 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
         if layout and layout.programs_of(table):
             rows = rows[rows["is_own"] | rows["instrument"].isin(layout.programs_of(table))]
         if len(rows):
-            tables[table.name] = labels_of(layout, table_of(layout, table, rows)), rows
+            labels = labels_of(layout, table_of(layout, table, rows))
+            tables[table.name] = labels, comparisons.add_words(rows, labels)
     compared = compare(tables, layout)
     lines: list[dict[str, Any]] = []
     for name, (labels, rows) in tables.items():
@@ -58,8 +59,8 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
         found = [
             *extremes(labels, rows),
             *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
-            *block_dependence(labels, calm),
-            *shares(labels, calm),
+            *block_dependence(calm),
+            *shares(labels.table, calm),
             *link_sentences(frames, labels),
         ]
         # A finding on a link names no points.
@@ -164,20 +165,17 @@ def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str,
 # -- ranges by workload
 
 
-def shares(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield sentences on how near each program comes to the limit, and peakmark's kernel to a reference.
 
     With references, another sentence states by how much the values of each program vary.
     """
     judged = rows[rows["is_own"] | rows["is_comparable"]]
-    words = [labels.workload(row) for row in schema.lines(judged)]
-    judged = judged.assign(
-        of_workload=words,
-        speed=judged["ratio"].mask(judged["unit"].eq("s"), 1 / judged["ratio"]),
-    )
-    own = labels.table.own
+    speed = judged["ratio"].mask(judged["unit"].eq("s"), 1 / judged["ratio"])
+    judged = judged.assign(speed=speed)
+    own = table.own
     own_points = judged.loc[judged["is_own"], "point"]
-    for program in labels.table.series:
+    for program in table.series:
         of_program = judged[judged["instrument"].eq(program.instrument)]
         for level, members in of_program.groupby("cache_level", sort=False):
             start = f"In {level!s}, " if level else ""
@@ -235,10 +233,9 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield {"topic": "Best and worst", "points": points, "text": text}
 
 
-def block_dependence(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the workload that depends most on the block size at each number of threads."""
     own = rows[rows["is_own"]].dropna(subset="block_bytes")
-    own = own.assign(of_workload=[labels.workload(row) for row in schema.lines(own)])
     same = ["of_workload", "node", "variant", "concurrency"]
     values = own.groupby(same)["value"]
     factors = (values.max() / values.min())[values.size() > 1]

@@ -101,9 +101,9 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
     for _, of_class in rows[rows["is_judged"]].groupby("node_class"):
         is_time = of_class["unit"].eq("s")
         times = set(of_class.loc[is_time, "place"])
-        values = values_of(of_class, runs)
-        verdicts |= judge(values, times)
-        distances[of_class.index] = of_class["place"].map(smallest_distances(values, times))
+        logs = logs_of(values_of(of_class, runs), times)
+        verdicts |= slow_rows(logs)
+        distances[of_class.index] = of_class["place"].map(smallest_distances(logs))
     places = zip(rows["node"], rows["place"], strict=True)
     found = [verdicts.get(place) for place in places]
     is_slow = pd.Series([verdict is not None for verdict in found], index=rows.index)
@@ -168,81 +168,30 @@ def values_of(rows: pd.DataFrame, runs: pd.DataFrame) -> dict[Place, list[float]
     return {place: values.tolist() for place, values in grouped}  # type: ignore[misc]
 
 
-def judge(
-    values: Values,
-    lower_is_better: Collection[Hashable] = (),
-    delta: float = DELTA,
-    rate: float = RATE,
-) -> dict[Place, SlowRow]:
-    """Return the slow rows of the nodes of one class.
+class ClassLogs(NamedTuple):
+    """Logarithms of the rows of the nodes of one class; higher is slower.
 
-    A node is slow in a row if it is significantly worse than its class (``_is_significant``). The whole
-    confidence interval of its median must also be worse by more than ``delta``.
+    Attributes:
+        nodes: node -> its number.
+        keys: key of a row -> its number.
+        logs: array of (better end of the interval, median, worse end) x nodes x keys, nan for rows with
+            fewer than ``LEAST_REPETITIONS`` repetitions.
+        is_time: whether the values of each key are times.
+    """
+
+    nodes: dict[Hashable, int]
+    keys: dict[Hashable, int]
+    logs: Array
+    is_time: NDArray[np.bool_]
+
+
+def logs_of(values: Values, lower_is_better: Collection[Hashable] = ()) -> ClassLogs:
+    """Return the logarithms of the rows of one class.
 
     Args:
         values: node and key -> repetitions, positive, in any unit. Rows with fewer than
             ``LEAST_REPETITIONS`` repetitions are ignored.
         lower_is_better: keys whose values are times.
-        delta: share of the class's value.
-        rate: false discovery rate.
-
-    Returns:
-        The slow rows; empty if there are fewer than ``LEAST_NODES`` nodes.
-    """
-    nodes, keys, logs = _logs_of(values, lower_is_better)
-    if len(nodes) < LEAST_NODES:
-        return {}
-    worse, p = _compare_with_class(logs)
-    # Convert logarithms to shares of the class's value: times are longer, rates are lower by them.
-    is_time = np.array([key in lower_is_better for key in keys])
-    behind = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
-    # A node is slow only if the better end of its interval is also far behind.
-    better_end = behind[0]
-    is_slow = _is_significant(p, rate) & (better_end > delta)
-    slow_rows = {}
-    for node, key in values:
-        at = nodes[node], keys[key]
-        if is_slow[at]:
-            low, middle, high = behind[:, *at].tolist()
-            slow_rows[node, key] = SlowRow(behind=middle, low=low, high=high, p=float(p[at]))
-    return slow_rows
-
-
-def smallest_distances(
-    values: Values, lower_is_better: Collection[Hashable] = ()
-) -> dict[Hashable, float]:
-    """Return key -> smallest share behind its class from which on ``judge`` would call a node slow.
-
-    This is for a single slow node, which is so far behind in all rows, at the spread of the other nodes
-    and of the repetitions. Arguments as for ``judge``.
-    """
-    from scipy import stats
-
-    nodes, keys, logs = _logs_of(values, lower_is_better)
-    # The p-value of the only slow node among these nodes, see ``_is_significant``.
-    p = RATE / len(nodes)
-    found = {}
-    for key, number in keys.items():
-        medians = logs[1, :, number]
-        _, scale, freedom = _bulk(medians)
-        freedom = min(freedom, np.isfinite(medians).sum() - 2.0)
-        beyond_others = stats.t.isf(p, freedom) * scale * np.sqrt(1 + 1 / (freedom + 1))
-        width = np.nanmedian(medians - logs[0, :, number])
-        distance = max(beyond_others, np.log1p(DELTA) + width)
-        if key in lower_is_better:
-            found[key] = float(np.expm1(distance))
-        else:
-            found[key] = float(-np.expm1(-distance))
-    return found
-
-
-def _logs_of(
-    values: Values, lower_is_better: Collection[Hashable]
-) -> tuple[dict[Hashable, int], dict[Hashable, int], Array]:
-    """Return number of each node, number of each key, and the logarithms of the rows.
-
-    The logarithms are an array of (better end of the interval, median, worse end) x nodes x keys, nan for
-    rows with fewer than ``LEAST_REPETITIONS``.
     """
     nodes = _numbered(node for node, _ in values)
     keys = _numbered(key for _, key in values)
@@ -250,7 +199,69 @@ def _logs_of(
     for (node, key), repetitions in values.items():
         if len(repetitions) >= LEAST_REPETITIONS:
             logs[:, nodes[node], keys[key]] = _log_interval(repetitions, key in lower_is_better)
-    return nodes, keys, logs
+    is_time = np.array([key in lower_is_better for key in keys], dtype=bool)
+    return ClassLogs(nodes, keys, logs, is_time)
+
+
+def slow_rows(
+    of_class: ClassLogs, delta: float = DELTA, rate: float = RATE
+) -> dict[Place, SlowRow]:
+    """Return the slow rows of the nodes of one class; none for fewer than ``LEAST_NODES`` nodes.
+
+    A node is slow in a row if it is significantly worse than its class (``_is_significant``). The whole
+    confidence interval of its median must also be worse by more than ``delta``.
+
+    Args:
+        of_class: the rows.
+        delta: share of the class's value.
+        rate: false discovery rate.
+    """
+    if len(of_class.nodes) < LEAST_NODES:
+        return {}
+    worse, p = _compare_with_class(of_class.logs)
+    behind = _share_behind(worse, of_class.is_time)
+    # A node is slow only if the better end of its interval is also far behind.
+    better_end = behind[0]
+    is_slow = _is_significant(p, rate) & (better_end > delta)
+    nodes, keys = list(of_class.nodes), list(of_class.keys)
+    found = {}
+    for node, key in np.argwhere(is_slow):
+        low, middle, high = behind[:, node, key].tolist()
+        row = SlowRow(behind=middle, low=low, high=high, p=float(p[node, key]))
+        found[nodes[node], keys[key]] = row
+    return found
+
+
+def smallest_distances(of_class: ClassLogs) -> dict[Hashable, float]:
+    """Return key -> smallest share behind its class from which on ``slow_rows`` would call a node slow.
+
+    This is for a single slow node, which is so far behind in all rows, at the spread of the other nodes
+    and of the repetitions.
+    """
+    from scipy import stats
+
+    # The p-value of the only slow node among these nodes, see ``_is_significant``.
+    p = RATE / len(of_class.nodes)
+    distances = []
+    for better_ends, medians in zip(of_class.logs[0].T, of_class.logs[1].T, strict=True):
+        _, scale, freedom = _bulk(medians)
+        freedom = min(freedom, np.isfinite(medians).sum() - 2.0)
+        beyond_others = stats.t.isf(p, freedom) * _standard_error(scale, freedom)
+        width = np.nanmedian(medians - better_ends)
+        distances.append(max(beyond_others, np.log1p(DELTA) + width))
+    shares = _share_behind(np.array(distances), of_class.is_time)
+    return dict(zip(of_class.keys, shares.tolist(), strict=True))
+
+
+def _share_behind(worse: Array, is_time: NDArray[np.bool_]) -> Array:
+    """Convert logarithms to shares of the class's value: times are longer, rates are lower by them."""
+    shares: Array = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
+    return shares
+
+
+def _standard_error(scale: Any, freedom: Any) -> Any:
+    """Return the standard error of a node's distance from the mean of a bulk of ``freedom + 1`` nodes."""
+    return scale * np.sqrt(1 + 1 / (freedom + 1))
 
 
 def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
@@ -282,8 +293,7 @@ def _compare_with_class(logs: Array) -> tuple[Array, Array]:
 
     centre, scale, freedom = np.array([_bulk(medians) for medians in logs[1].T]).T
     worse = logs - centre
-    # Standard error of a node's distance from the mean of a bulk of ``freedom + 1`` nodes.
-    error = scale * np.sqrt(1 + 1 / (freedom + 1))
+    error = _standard_error(scale, freedom)
     return worse, np.nan_to_num(stats.t.sf(worse[1] / error, freedom), nan=1.0)
 
 

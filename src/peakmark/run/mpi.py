@@ -7,7 +7,6 @@ tried once for each campaign: on one node, and on two.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -109,7 +108,7 @@ def compile_for(campaign: Path, settings: SiteMpi) -> None:
         folder = build.folder() / f"mpi-{_key(mpicc)}"
         if not (folder / KERNELS["mpi"]).is_file():
             _compile(folder, mpicc)
-    text = msgspec.json.encode(Compiled(str(folder.resolve()), mpicc)).decode()
+    text = _text(Compiled(str(folder.resolve()), mpicc))
     # Another library may start its ranks in another way.
     if _read(campaign, "compiled.json") != text:
         shutil.rmtree(campaign / FOLDER, ignore_errors=True)
@@ -334,5 +333,6 @@ def _transport(done: Completed) -> str:
     return ""
 
 
-def _text(launch: Launch) -> str:
-    return json.dumps(msgspec.to_builtins(launch))
+def _text(known: Compiled | Launch) -> str:
+    """Return the text of a file in the campaign's folder ``mpi``."""
+    return msgspec.json.encode(known).decode()

@@ -257,7 +257,10 @@ class Queue:
         return self.waiting[0].node_count == 1 or self.clock() >= self._pairs_at
 
     def _submit(self) -> Iterator[Ended]:
-        """Submit jobs during at most ``LOOK_S`` seconds. Yield tasks that need no job, and jobs that Slurm refuses for good."""
+        """Submit jobs during at most ``LOOK_S`` seconds.
+
+        Yield tasks that need no job, and jobs that Slurm refuses for good.
+        """
         until = self.clock() + LOOK_S
         while not self._over and self._submit_at <= self.clock() < until:
             room = min(BATCH, self.max_jobs - len(self.active))

@@ -204,8 +204,8 @@ class Results:
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
 
-        Facts are searched by host, then by node, then by the node's name without its domain. If neither has facts but the campaign has the facts of
-        a single machine, these are returned. Otherwise the result is empty.
+        Facts are searched by host, then by node, then by the node's name without its domain. If none of them has
+        facts but the campaign has the facts of a single machine, these are returned. Otherwise the result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:

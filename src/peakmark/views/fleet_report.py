@@ -64,7 +64,8 @@ def headline(frames: CampaignFrames) -> str:
 
 def exit_code(frames: CampaignFrames) -> ExitCode:
     """Return the exit code of ``fleet --fail-on slow``."""
-    if slow_nodes(frames) or promises_code(frames) == ExitCode.DIFFERENT:
+    of_promises, _ = judge_promises(frames)
+    if slow_nodes(frames) or of_promises == ExitCode.DIFFERENT:
         return ExitCode.DIFFERENT
     if why_unknown(frames):
         return ExitCode.CANNOT_TELL
@@ -99,28 +100,21 @@ def promise_lines(frames: CampaignFrames) -> list[str]:
         parts = [f"{text} on {counted(nodes, NAMED)}" for text, nodes in verdicts.items()]
         lines.append(f"{promise}: {'; '.join(parts)}.")
     if lines:
-        lines.insert(0, f"Promises: {promise_verdict(frames)}.")
+        _, verdict = judge_promises(frames)
+        lines.insert(0, f"Promises: {verdict}.")
     return [typeset(line) for line in lines]
 
 
-def promise_verdict(frames: CampaignFrames) -> str:
-    """Return ``passed``, ``failed`` or ``cannot tell`` with the number of promised values."""
+def judge_promises(frames: CampaignFrames) -> tuple[ExitCode, str]:
+    """Return the exit code of ``fleet --fail-on promise``, and the verdict on all promised values in words."""
     verdicts = [entry["verdict"] for entry in frames.campaign["promises"]]
     values = plural(len(verdicts), "value")
     missed = sum(text.startswith("missed") for text in verdicts)
     if missed:
-        return f"failed, {missed} of {values} missed"
+        return ExitCode.DIFFERENT, f"failed, {missed} of {values} missed"
     if unknown := verdicts.count("not measured"):
-        return f"cannot tell, {unknown} of {values} not measured"
-    return f"passed, {values} kept"
-
-
-def promises_code(frames: CampaignFrames) -> ExitCode:
-    """Return the exit code of ``fleet --fail-on promise``."""
-    verdict = promise_verdict(frames)
-    if verdict.startswith("failed"):
-        return ExitCode.DIFFERENT
-    return ExitCode.CANNOT_TELL if verdict.startswith("cannot") else ExitCode.GOOD
+        return ExitCode.CANNOT_TELL, f"cannot tell, {unknown} of {values} not measured"
+    return ExitCode.GOOD, f"passed, {values} kept"
 
 
 def lone_limits(frames: CampaignFrames) -> list[str]:

@@ -290,6 +290,11 @@ def case_of(picture: Picture) -> str:
     return picture.kind
 
 
-def caption(name: str) -> str:
-    """Return the one-line caption of a figure, by its name or kind, see ``case_of``."""
-    return f"{message('caption', case=name).fact}."
+def caption(name: str, middle: str = "median") -> str:
+    """Return the one-line caption of a figure.
+
+    Args:
+        name: name or kind of the figure, see ``case_of``.
+        middle: what the figure shows of a row's runs, ``median`` or ``mean``.
+    """
+    return f"{message('caption', case=name, middle=middle).fact}."

@@ -40,7 +40,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import DISTURBANCES, CampaignFrames
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import appendix
-from peakmark.views.fleet_report import promise_verdict
+from peakmark.views.fleet_report import judge_promises
 
 DIGITS = 3
 """Significant digits of the numbers on the card: repetitions differ in the third digit."""
@@ -169,7 +169,7 @@ def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
 
 
 def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.DataFrame:
-    """Return one row of a headline for each node: the row with the largest block, for MPI's latency the smallest.
+    """Return one row of a headline for each node: the row with the largest block, or the smallest.
 
     For a rate, the row with the most threads is chosen; if threads are pinned, with at most one per core.
     For a time, it is the row with the fewest threads, so that no request waits for another. Only the
@@ -177,10 +177,8 @@ def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.Da
     """
     rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
     if rows["block_bytes"].notna().any():
-        chosen = rows["block_bytes"].max()
-        if headline.table == "mpi_latency":
-            chosen = rows["block_bytes"].min()
-        rows = rows[rows["block_bytes"].eq(chosen)]
+        blocks = rows["block_bytes"]
+        rows = rows[blocks.eq(blocks.min() if headline.smallest else blocks.max())]
     cores = nodes["cores"].max()
     if SUBSYSTEMS[BY_NAME[headline.table].subsystem].pinned and rows["concurrency"].le(cores).any():
         rows = rows[rows["concurrency"].le(cores)]
@@ -357,7 +355,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
     card = card_lines(frames)
     box = [*appendix.box(frames), ["Measured", measured_when(frames)]]
     if frames.campaign["promises"]:
-        box.append(["Promises", promise_verdict(frames)])
+        box.append(["Promises", judge_promises(frames)[1]])
     return {
         "title": frames.campaign["name"],
         "machine": dict(box).get("Processor", "unknown processor"),

@@ -34,8 +34,6 @@ from peakmark.views.usual_tables import nodes_table, usual_table
 Part = dict[str, Any]
 Formulas = dict[str, list[Any]]
 
-VALUES = ("panels", "several", "strip")
-"""Kinds of figures whose lines, bars and ticks are the values of rows."""
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
 ORIGINS = {"measured": "measured clock", "read": "computed", "site": "site file"}
@@ -338,21 +336,19 @@ def picture_of_nodes(picture: Picture) -> dict[str, Any]:
 def caption_of(picture: Picture) -> str:
     """Return the caption of a figure of a table's rows."""
     drawing, rows = picture.drawing, picture.rows
+    middle = picture.layout.value if picture.layout else "median"
     if drawing is None:
-        sentences, parts = [caption(pictures.case_of(picture))], []
+        sentences, parts = [caption(pictures.case_of(picture), middle)], []
         if picture.kind in ("panels", "several"):
             parts.append("lines")
         if picture.kind == "strip" and pictures.has_limits(rows):
             parts.append("limits")
     else:
-        sentences = [f"{drawing.title}.", caption(picture.kind)]
+        sentences = [f"{drawing.title}.", caption(picture.kind, middle)]
         parts = parts_of_drawing(drawing, rows)
-    sentences += [f"{message('caption-part', case=part).fact}." for part in parts]
-    text = " ".join(sentences)
-    # The line of a curve is always one of medians: rows.csv has no means of its points.
-    if picture.layout and picture.layout.value == "mean" and picture.kind in VALUES:
-        text = text.replace("medians", "means")
-    return text
+    for part in parts:
+        sentences.append(f"{message('caption-part', case=part, middle=middle).fact}.")
+    return " ".join(sentences)
 
 
 def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:

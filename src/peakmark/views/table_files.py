@@ -16,6 +16,7 @@ from peakmark import files
 from peakmark.config import layouts
 from peakmark.config.layouts import Layout
 from peakmark.errors import tell
+from peakmark.formatting import printable
 from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table
@@ -58,9 +59,9 @@ NODE_COLUMNS = (
 def write_tables(frames: CampaignFrames, folder: Path) -> None:
     """Write the tables of a campaign into a folder, and print which records do not count.
 
-    Each table that the campaign's plan fills has a ``NAME.csv``, and ``runs.csv`` has all runs. For several nodes, ``nodes.csv`` has the
-    values of each node. The tables of the layout ``paper``, and those of the campaign's layout, are in
-    folders with the layouts' names, also as LaTeX.
+    Each table that the campaign's plan fills has a ``NAME.csv``, and ``runs.csv`` has all runs. For several
+    nodes, ``nodes.csv`` has the values of each node. The tables of the layout ``paper``, and those of the
+    campaign's layout, are in folders with the layouts' names, also as LaTeX.
     """
     for reason in frames.campaign["left_out"]:
         tell(f"left out: {reason}")
@@ -239,8 +240,7 @@ def starred(shown: ShownTable) -> ShownTable:
 
 def escape(text: str) -> str:
     """Return text that LaTeX prints unchanged, except that a space replaces each control character."""
-    escaped = text.translate(_TEX)
-    return "".join(character if character.isprintable() else " " for character in escaped)
+    return printable(text.translate(_TEX))
 
 
 def render(shown: ShownTable, *, across: bool = False) -> str:

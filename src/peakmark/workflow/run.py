@@ -149,9 +149,13 @@ class Run:
         name = self.pattern.replace("{", "{wildcards.").replace("}", ":q}")
         return f"--job {name}" if self.plan.is_grouped else f"--cell {name}"
 
+    def name_of(self, wildcards: Any) -> str:
+        """Return the name of a Snakemake job in the plan."""
+        return self.pattern.format_map(vars(wildcards))
+
     def cells_of(self, wildcards: Any) -> list[Cell]:
         """Return the cells that a Snakemake job measures."""
-        return self.plan.jobs[self.pattern.format_map(vars(wildcards))]
+        return self.plan.jobs[self.name_of(wildcards)]
 
     def output(self, name: str) -> str:
         """Return the output of a job: the record of its only cell, or the file that ends a job of several."""
@@ -198,7 +202,7 @@ class Run:
         A finished cell does not depend on the kernels, because its record names the version that measured.
         ``ancient`` cannot be used: Snakemake 9.27 would count all cells with an outdated kernel as finished.
         """
-        missing = self.missing_of(self.pattern.format_map(vars(wildcards)))
+        missing = self.missing_of(self.name_of(wildcards))
         if not missing:
             return []
         inputs = []
@@ -281,7 +285,7 @@ class Run:
             before = modified(output)
         present = None
         if self.plan.is_grouped:
-            present = job.current_path(directory, self.plan.job_of(cells[0]))
+            present = job.current_path(directory, self.name_of(wildcards))
         nodes, count = jobs.eligible(cells, self.plan)
         return Task(
             place=self.places[cells[0].id],

@@ -48,15 +48,20 @@ def values(nodes, behind, rows=4):
 )
 def test_lone_slow_nodes_and_a_slow_rack_are_found_and_no_other(nodes, slow):
     of = values(nodes, dict.fromkeys(slow, 0.08))
-    assert {node for node, _ in fleet.judge(of)} == {f"node{node}" for node in slow}
+    assert {node for node, _ in fleet.slow_rows(fleet.logs_of(of))} == {
+        f"node{node}" for node in slow
+    }
     times = {place: [1 / value for value in each] for place, each in of.items()}
-    assert {node for node, _ in fleet.judge(times, range(4))} == {f"node{node}" for node in slow}
-    assert fleet.judge(times) == {}  # which are faster
+    assert {node for node, _ in fleet.slow_rows(fleet.logs_of(times, range(4)))} == {
+        f"node{node}" for node in slow
+    }
+    assert fleet.slow_rows(fleet.logs_of(times)) == {}  # which are faster
 
 
 def test_less_than_delta_is_not_slow_however_sure():
-    assert fleet.judge(values(64, {5: 0.025}, rows=20)) == {}
-    assert fleet.judge(values(64, {5: 0.025}, rows=20), delta=0.005) != {}
+    logs = fleet.logs_of(values(64, {5: 0.025}, rows=20))
+    assert fleet.slow_rows(logs) == {}
+    assert fleet.slow_rows(logs, delta=0.005) != {}
 
 
 def test_a_limit_that_one_node_of_a_class_alone_has_is_named():
@@ -92,10 +97,10 @@ def test_the_smallest_distance_is_found_about_every_second_time(noise, nodes):
             (f"n{node}", row): np.exp(lot.normal(0, noise, 6)).tolist()
             for node in range(nodes) for row in range(3)
         }  # fmt: skip
-        distance = np.median(list(fleet.smallest_distances(of).values()))
+        distance = np.median(list(fleet.smallest_distances(fleet.logs_of(of)).values()))
         for row in range(3):
             of["n0", row] = [value * (1 - distance) for value in of["n0", row]]
-        found += any(node == "n0" for node, _ in fleet.judge(of))
+        found += any(node == "n0" for node, _ in fleet.slow_rows(fleet.logs_of(of)))
     assert 10 <= found <= 37
 
 
@@ -175,6 +180,6 @@ def test_promises_are_judged_by_the_best_row_of_each_node(tmp_path):
         "memory/LAT, at most 80 ns: missed by 12.6 % (11.4 to 13.6) on n1 and n2.",
         "disk/RS, at least 3 GB/s: not measured on any node.",
     )]  # fmt: skip
-    assert fleet_report.promises_code(frames) == 1
+    assert fleet_report.judge_promises(frames)[0] == 1
     notes = frames.warnings[frames.warnings["code"].eq("promise")]
     assert notes["short"].str.startswith("promise kept").sum() == 3 and len(notes) == 6
