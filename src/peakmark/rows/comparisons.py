@@ -1,9 +1,10 @@
 """Compare two choices, such as RS and RR, at all points that are otherwise equal.
 
 The pairs of rows form *groups* that share the working set and the cache level. A difference is stated if
-it holds at every point of a group: all values of one choice are better than all of the other, the values
-of the rows differ by more than 5 %, and the difference is significant. A factor of points that were measured
-once or twice is stated as that. docs/method.md says how often a stated difference is false.
+it holds at every point of a group: all repetitions of one choice are better than all of the other, the
+medians (or means, by the layout) differ by more than 5 %, and either the difference is significant or the
+ranges are far apart. A factor of points that were measured once or twice is stated as that. docs/method.md
+says how often a stated difference is false.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ GAPS = {1: 3.0, 2: 0.75}
 """Number of points in a group -> smallest gap between the ranges of the two choices, as a multiple of
 the larger range, at which the choices differ.
 
-One or two points cannot reach a small p-value, so a wide gap is required (simulated: docs/method.md).
+With few repetitions, one or two points cannot reach a small p-value. Then a wide gap is required
+(simulated: docs/method.md).
 """
 WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
     "cpu": (("QP", "HP"), ("HP", "SP"), ("SP", "DP"), ("FP32", "DP")),
