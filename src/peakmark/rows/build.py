@@ -33,6 +33,10 @@ from peakmark.storage.results import Results
 
 CHECKSUMS = "checksums.txt"
 """File of the checksums of plan, records and raw outputs, for ``sha256sum --check`` in the campaign's folder."""
+TICK_S = 0.02
+"""Seconds, with a margin, by which the time of a new file may be behind the clock: kernels take it from their last
+tick, which is up to 10 ms ago.
+"""
 SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
 """Files and folders of a campaign from which peakmark makes all other files of the campaign."""
 
@@ -85,7 +89,7 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
         except RecordError:
             if not (campaign / "plan.json").is_file():
                 raise
-    began = time.time()
+    began = time.time() - TICK_S
     # Records hold no cycles. To look for some while they are read takes a quarter of the time.
     gc.disable()
     try:
