@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import HEADLINES, KERNELS, SHAPES, Headline, is_together
+from peakmark.comparability import Equipment
 from peakmark.formatting import format_size
 from peakmark.machine.host import parse_cpu_list
 from peakmark.messages import message
@@ -38,8 +39,6 @@ LEAST_OVERHEAD_S, MOST_OVERHEAD_S = 0.1, 5.0
 """Plausible seconds that a program takes besides measuring: start, warm-up, and filling its memory."""
 PRIVATE_CACHES = ("L1", "L2")
 """Cache levels that the core of a thread has for itself."""
-EQUIPMENT = ["cpu", "memory", "network", "kernel", "clock"]
-"""Columns of ``nodes.csv`` in which the nodes of a class are equal."""
 
 
 def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any]]:
@@ -53,7 +52,7 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
         # A place is a point on any node, so the lines of a place are those of the class's nodes.
         points = [_row(lines, commands, promised) for _, lines in own.groupby("place", sort=False)]
         known = [point for point in points if point is not None]
-        equipment = nodes.iloc[0][EQUIPMENT].fillna("").to_dict()
+        equipment = nodes.iloc[0][[*Equipment._fields]].fillna("").to_dict()
         classes.append({"equipment": equipment, "rows": _headlines_first(known)})
     return classes
 
