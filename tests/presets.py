@@ -12,7 +12,7 @@ from peakmark.tools import REGISTRY
 NAMES = tuple(path.stem for path in sorted((ROOT / "config" / "presets").glob("*.yaml")))
 DEFAULT = "node"
 """What config/config.yaml calls its campaign: what is measured when no file is named."""
-_OWN = ("cpubench", "rambench", "diskbench", "netbench")
+_OWN = ("cpubench", "rambench", "diskbench", "netbench", "mpibench")
 
 
 def short(name: str) -> list[str]:

@@ -108,11 +108,15 @@ def test_ranks_run_on_two_and_on_all_nodes_and_on_pairs(fleet, tmp_path):
 
 
 @pytest.mark.trouble
-def test_a_type_that_does_not_fit_is_one_sentence(equal_workflow):
-    said = measure(equal_workflow, {"launch": "srun", "type": "none"}, code=1)
-    assert "two ranks of MPI do not start on node1 and node2: srun --mpi=none: " in said
-    reasons = equal_workflow.attempts().values()
-    assert all("launch: mpirun" in reason and "\n" not in reason for reason in reasons)
+def test_a_start_that_fails_is_not_possible_until_the_site_file_has_another_way(equal_workflow):
+    measure(equal_workflow, {"launch": "srun", "type": "none"})
+    reason = "two ranks of MPI do not start on two nodes: srun --mpi=none: "
+    assert equal_workflow.planned() == set() and not equal_workflow.attempts()
+    for record in equal_workflow.records().values():
+        assert record["status"] == "unavailable" and record["reason"].startswith(reason)
+    said = measure(equal_workflow, {})
+    assert "4 cells were not possible" in said
+    assert {record["status"] for record in equal_workflow.records().values()} == {"ok"}
 
 
 def test_a_library_without_compiler_is_one_line(equal_workflow):

@@ -49,7 +49,7 @@ def own_share(cluster, records):
 # other test of a cluster measures, and the cheapest of what it leaves out; all others by make
 # test-trouble.
 @pytest.mark.parametrize(("kind", "preset", "fan_out", "less"), [
-    ("site", "quick", "cell", ["memory=[]", "disk=[]"]),
+    ("site", "quick", "cell", ["memory=[]", "disk=[]", "mpi=[]"]),
     ("cluster", "six-core-evaluation", "node", []),
     *(pytest.param(*values, [], marks=pytest.mark.trouble) for values in (
         ("site", "quick", "cell"),

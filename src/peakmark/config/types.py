@@ -602,7 +602,7 @@ class SiteMpi(Keys, frozen=True, omit_defaults=True):
 
     Attributes:
         launch: srun, or mpirun within the job's nodes. Default: srun, or mpirun if no type of srun
-            starts two ranks.
+            starts two ranks. Without Slurm it is mpirun.
         type: Type of srun --mpi, such as pmix. Default: the first of pmix, pmi2, cray_shasta and none
             that starts two ranks.
         modules: Environment modules with the MPI library and its mpicc.

@@ -233,8 +233,14 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     reasons = {}
     if config.gpu and (reason := _no_gpu(config, cluster)):
         reasons["gpu"] = f"no GPU is measured: {reason}"
+    # Ranks on two nodes need a cluster. Without one, only grids of ranks on this machine count.
+    grids_of_mpi = [
+        grid
+        for grid in config.mpi
+        if cluster is not None or grid.variants or grid.nodes is not None
+    ]
     # Modules are loaded when the campaign begins. Only then it is known whether they bring MPI.
-    needs_mpi = config.mpi and not config.site_facts.mpi.modules
+    needs_mpi = grids_of_mpi and not config.site_facts.mpi.modules
     if needs_mpi and (reason := mpi.why_not(config.site_facts.mpi.environment)):
         reasons["mpi"] = f"no MPI is measured: {reason}"
     return reasons

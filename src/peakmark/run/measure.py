@@ -177,6 +177,9 @@ def measure(request: Request) -> Record:
             ) from failure
         failure = None
     best = min(attempts, key=_largest_disturbance)
+    if failure is not None and cell.subsystem == "mpi":
+        # The cell is measured again when the site file has other settings.
+        best.context.library["settings"] = msgspec.json.encode(request.mpi).decode()
     record = _record(cell, failure, best)
     record.disturbed = tuple(attempt.disturbed for attempt in attempts if attempt is not best)
     if REGISTRY[cell.instrument].reference:
@@ -477,7 +480,11 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
 def _started(
     request: Request, command: Command, space: Workspace, context: RecordContext
 ) -> Command:
-    """Return the command that starts the ranks of an MPI program, and describe it in the record's context."""
+    """Return the command that starts the ranks of an MPI program, and describe it in the record's context.
+
+    Raises:
+        Unavailable: no launcher starts them.
+    """
     from peakmark.run import mpi  # late: most cells need no MPI
 
     cell = request.cell

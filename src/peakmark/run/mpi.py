@@ -54,6 +54,8 @@ _ALONE = "was started with 1:"
 """Words of mpibench in a rank that found no other, because launcher and library do not fit."""
 _REASON = re.compile(r"^(?:mpibench|srun: error|Abort|Fatal)|(?:ERROR|error|not found|cannot)")
 """Line of output that says why no rank started."""
+_ORIGIN = re.compile(r"^\[[\w.:-]+\] *")
+"""Host and process that printed a line, such as ``[node1:4711]``. Without them equal reasons are one."""
 
 
 class Compiled(msgspec.Struct):
@@ -101,6 +103,9 @@ def compile_for(campaign: Path, settings: SiteMpi) -> None:
         Unavailable: there is no compiler for MPI programs, or the modules cannot be loaded.
         MeasurementError: mpibench does not compile.
     """
+    # What kept ranks from starting in an earlier run may be mended.
+    for failure in (campaign / FOLDER).glob("no-launch-*"):
+        failure.unlink()
     with execute.modules_loaded(settings.modules, settings.environment):
         reason, mpicc = mpi.why_not({}), mpi.compiler({})
         if reason or mpicc is None:
@@ -150,7 +155,10 @@ def _compile(folder: Path, mpicc: str) -> None:
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
         reason = lines[0].strip() if lines else f"exit code {done.returncode}"
-        raise MeasurementError(f"mpibench does not compile with {mpicc}: {reason}")
+        raise MeasurementError(
+            f"mpibench does not compile with {mpicc}: {reason}",
+            "mpi: [] in the configuration leaves MPI out",
+        )
 
 
 def _read(campaign: Path, name: str) -> str:
@@ -200,46 +208,59 @@ class Starter:
             folder: empty folder for the output of the trials.
 
         Raises:
-            MeasurementError: ranks start in no way.
+            Unavailable: ranks start in no way. This is not tried again for these nodes in the same run.
         """
         known = _read(self.campaign, self._file)
         if known:
             return msgspec.json.decode(known, type=Launch)
-        reasons: dict[str, list[str]] = {}
-        for number, launch in enumerate(self._ways()):
-            try:
-                found = self._try(launch, folder / str(number))
-            except PeakmarkError as error:
-                reasons.setdefault(str(error), []).append(launch.text)
-                continue
-            files.write_text(self.campaign / FOLDER / self._file, _text(found))
-            return found
-        where = " and ".join(self.nodes[:2]) or "this machine"
-        tried = [f"{listed(ways)}: {reason}" for reason, ways in reasons.items()]
-        raise MeasurementError(
-            f"two ranks of MPI do not start on {where}: {'; '.join(tried) or 'mpirun not found'}",
-            "set mpi: {launch: mpirun} or another type in the site file",
+        failure = f"no-launch-{'-'.join(self.nodes[:2]) or 'here'}"
+        reason = _read(self.campaign, failure)
+        if not reason:
+            found, reason = self._first_that_starts(folder)
+            if found:
+                files.write_text(self.campaign / FOLDER / self._file, _text(found))
+                return found
+            files.write_text(self.campaign / FOLDER / failure, reason)
+        raise Unavailable(
+            reason, "section mpi of the site file chooses another launcher, type or library"
         )
 
-    def _ways(self) -> Iterator[Launch]:
-        """Yield the ways that the site file allows, the best one first."""
+    def _first_that_starts(self, folder: Path) -> tuple[Launch | None, str]:
+        """Return the first way that starts two ranks, or None with the reasons of all ways in one phrase."""
+        reasons: dict[str, list[str]] = {}
+        for number, launch in enumerate(self.ways()):
+            try:
+                return self.attempt(launch, folder / str(number)), ""
+            except PeakmarkError as error:
+                reasons.setdefault(str(error), []).append(launch.text)
+        tried = [f"{listed(ways)}: {reason}" for reason, ways in reasons.items()]
+        where = "two nodes" if len(self.nodes) > 1 else "one node"
+        return None, f"two ranks of MPI do not start on {where}: {'; '.join(tried)}"
+
+    def ways(self) -> Iterator[Launch]:
+        """Yield the ways that the site file allows, the best one first. srun needs a job."""
         settings = self.settings
-        if self.nodes and settings.launch != "mpirun":
+        uses_srun = bool(self.nodes) and settings.launch != "mpirun"
+        if uses_srun:
             present = ask("srun", "--mpi=list").split()
             types = [name for name in TYPES if name in present]
             if settings.type:
                 types = [settings.type]
-            for name in types:
+            # If srun lists no type, its message on the first one has the reason.
+            for name in types or TYPES[:1]:
                 yield Launch("srun", name)
-        if settings.launch != "srun" and not settings.type and self._mpirun() is not None:
+        if not uses_srun or not (settings.launch or settings.type):
             yield Launch("mpirun")
 
-    def _try(self, launch: Launch, folder: Path) -> Launch:
+    def attempt(self, launch: Launch, folder: Path) -> Launch:
         """Let two ranks exchange messages, and return the launch with its transport.
 
         Raises:
+            Unavailable: there is no mpirun.
             MeasurementError: the ranks do not start, or not together.
         """
+        if launch.way == "mpirun" and self._mpirun() is None:
+            raise Unavailable("not found")
         program = str(Path(compiled(self.campaign).folder) / KERNELS["mpi"])
         words = f"--workload PINGPONG --seconds 0.01 --warmup 0 --timeout {PROBE_S}"
         argv = (program, *words.split())
@@ -318,7 +339,10 @@ def _reason(done: Completed) -> str:
     """Return the line of output that says why the ranks did not start."""
     if _ALONE in done.stderr:
         return "each rank is alone"
-    lines = [line.strip("- ") for line in (done.stderr + done.stdout).splitlines()]
+    lines = [
+        _ORIGIN.sub("", line).strip("- ").rstrip(".")
+        for line in (done.stderr + done.stdout).splitlines()
+    ]
     lines = [line for line in lines if line]
     telling = [line for line in lines if _REASON.search(line)]
     return [*telling, *lines, f"exit code {done.returncode}"][0][:200]

@@ -63,8 +63,8 @@ _WAITS = re.compile(
 )
 """Beginnings of what ``sbatch --test-only`` says of a job that waits in the queue."""
 NO_NETWORK = (
-    "only the network cells take two nodes: network: [] in the configuration, or --config "
-    "network=[], leaves them out"
+    "only the cells of network and MPI take two nodes: network: [] and mpi: [] in the configuration, or "
+    "--config network=[] mpi=[], leave them out"
 )
 _ADVICE = {
     "(Max|Grp)Node(Per|Limit)": NO_NETWORK,

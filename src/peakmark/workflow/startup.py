@@ -256,7 +256,8 @@ def other_tools(
 ) -> dict[str, Finding]:
     """Return new findings of the cells that were not possible on a node whose tool is another one now.
 
-    Only cells of reference tools are asked for: a tool may have been installed or replaced.
+    Only cells of reference tools are asked for: a tool may have been installed or replaced. Cells of MPI count
+    too if the site file has other settings of MPI now.
 
     Args:
         plan: the plan of the campaign.
@@ -264,13 +265,18 @@ def other_tools(
         overrides: partition, account and similar settings of the command line.
     """
     stuck = defaultdict[str, list[str]](list)
+    found = {}
+    settings = msgspec.json.encode(plan.config.site_facts.mpi).decode()
     for cell in plan.cells:
         data = findings[cell.id].data
-        if data and data.status == "unavailable" and REGISTRY[cell.instrument].reference:
+        if data is None or data.status != "unavailable":
+            continue
+        if data.context.library.get("settings", settings) != settings:
+            found[cell.id] = Finding(records.OTHER_TOOL, data=data)
+        elif REGISTRY[cell.instrument].reference:
             stuck[data.context.host if cell.node == ANY else cell.node].append(cell.id)
     names = sorted({cell.instrument for cell in plan.cells} & set(REFERENCES))
     now = _tools_on(plan, stuck, names, overrides) if stuck else {}
-    found = {}
     for node, tools in now.items():
         for cell_id in stuck[node]:
             data = findings[cell_id].data
@@ -342,7 +348,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     if possible := counts[records.OTHER_TOOL]:
         cells = plural(possible, "cell was", "cells were")
         tell(
-            f"{cells} not possible with the tools that their nodes had, and measured now with others"
+            f"{cells} not possible with the tools or settings of an earlier run, and measured now with others"
         )
     if changed := counts[records.OTHER]:
         good = sum(finding.state == records.GOOD for finding in findings.values())

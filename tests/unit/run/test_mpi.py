@@ -5,7 +5,7 @@ import pytest
 from tests.programs import executable
 
 from peakmark.config.types import SiteMpi
-from peakmark.errors import MeasurementError
+from peakmark.errors import Unavailable
 from peakmark.run import mpi
 from peakmark.tools.base import Completed
 
@@ -47,18 +47,41 @@ def test_the_first_type_that_starts_two_ranks_is_kept(campaign, tmp_path):
 
 
 def test_ranks_that_start_in_no_way_are_one_sentence(campaign, tmp_path):
-    with pytest.raises(MeasurementError) as told:
+    with pytest.raises(Unavailable) as told:
         starter(campaign, type="pmix").launch(tmp_path / "tried")
-    words = (
-        "two ranks of MPI do not start on n1 and n2: srun --mpi=pmix: each rank is alone: set mpi:"
-    )
+    words = "two ranks of MPI do not start on two nodes: srun --mpi=pmix: each rank is alone: section mpi"
     assert str(told.value).startswith(words)
+
+
+def test_a_failed_start_is_tried_once_in_a_run(campaign, tmp_path):
+    told = []
+    for number in (1, 2):
+        with pytest.raises(Unavailable) as error:
+            starter(campaign, type="pmix").launch(tmp_path / str(number))
+        told.append(str(error.value))
+    assert told[0] == told[1] and not (tmp_path / "2").exists()
+
+
+def test_each_way_has_the_reason_of_its_launcher(campaign, tmp_path, monkeypatch):
+    """Also without any: srun that lists no type, no mpirun, and a type that is set outside of a job."""
+    failing = "#!/bin/sh\n[ \"$1\" = --mpi=list ] || echo '[n1:7] srun: error: no such plugin: pmix' >&2; exit 1\n"
+    executable(tmp_path / "bin" / "srun", failing)
+    with pytest.raises(
+        Unavailable, match="srun --mpi=pmix: srun: error: no such plugin: pmix; mpirun: not found:"
+    ):
+        starter(campaign).launch(tmp_path / "1")
+    for settings in ({"launch": "mpirun"}, {"launch": "mpirun", "type": "pmix"}):
+        ways = list(starter(campaign, **settings).ways())
+        assert [way.text for way in ways] == ["mpirun"]
+    here = mpi.Starter(campaign, SiteMpi(type="pmix"), [])
+    with pytest.raises(Unavailable, match="on one node: mpirun: not found: section mpi"):
+        here.launch(tmp_path / "2")
 
 
 def test_a_launcher_that_hangs_is_ended(campaign, tmp_path, monkeypatch):
     monkeypatch.setattr(mpi, "PROBE_S", -9.5)
     executable(tmp_path / "bin" / "mpirun", '#!/bin/sh\n[ "$1" = --version ] || exec sleep 60\n')
-    with pytest.raises(MeasurementError, match="mpirun did not end within"):
+    with pytest.raises(Unavailable, match="mpirun did not end within"):
         starter(campaign, launch="mpirun").launch(tmp_path / "tried")
 
 

@@ -41,6 +41,10 @@ class MpiBench(common.Kernel):
     name = "mpibench"
     rows = (Coverage("mpi", WORKLOADS["mpi"], variants=()),)
 
+    def find(self, path: str) -> Tool:
+        """Return the kernel with its version. Errors: Unavailable, as a node may lack the MPI library."""
+        return super(common.Kernel, self).find(path)
+
     def nodes(self, cell: Cell) -> int:
         return nodes_of_ranks(cell.variant)
 
