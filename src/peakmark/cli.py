@@ -507,6 +507,11 @@ def _measure_arguments(command: ArgumentParser) -> None:
     what.add_argument(
         "--tools", nargs="+", metavar="NAME", help="only print which are on this node"
     )
+    what.add_argument(
+        "--launchers",
+        action="store_true",
+        help="only print which start ranks of MPI on two nodes; the plan has the site's settings alone",
+    )
     command.add_argument(
         "--wait",
         action="store_true",
@@ -529,6 +534,12 @@ def measure(options: argparse.Namespace) -> None:
     from peakmark.storage import planfile
 
     kernels = options.kernels or build.folder()
+    if options.launchers:
+        from peakmark.run import mpi
+
+        for line in mpi.try_launchers(options.plan):
+            print(line, flush=True)
+        return
     # --tools: measure nothing, and print [name of this node, the tools that it has].
     if options.tools:
         tools = job.tools_here(planfile.read(options.plan), options.tools, kernels)

@@ -11,7 +11,7 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_390,
+    "": 9_420,
     "check": 2_120,
     "config": 5_260,
     "data": 330,
@@ -20,11 +20,11 @@ CEILINGS = {
     "plan": 7_720,
     "rows": 24_000,
     "slurm": 4_680,
-    "run": 11_320,
+    "run": 11_410,
     "storage": 2_790,
     "tools": 15_360,
     "views": 27_000,
-    "workflow": 6_160,
+    "workflow": 6_380,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
 

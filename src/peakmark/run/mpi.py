@@ -23,7 +23,7 @@ from peakmark.config.types import SiteMpi
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.formatting import listed
 from peakmark.machine import mpi
-from peakmark.run import build, execute, pair
+from peakmark.run import build, cleanup, execute, pair
 from peakmark.tools.base import Command, Completed, ask
 
 FOLDER = "mpi"
@@ -228,11 +228,10 @@ class Starter:
     def _first_that_starts(self, folder: Path) -> tuple[Launch | None, str]:
         """Return the first way that starts two ranks, or None with the reasons of all ways in one phrase."""
         reasons: dict[str, list[str]] = {}
-        for number, launch in enumerate(self.ways()):
-            try:
-                return self.attempt(launch, folder / str(number)), ""
-            except PeakmarkError as error:
-                reasons.setdefault(str(error), []).append(launch.text)
+        for launch, reason in self.tried(folder):
+            if not reason:
+                return launch, ""
+            reasons.setdefault(reason, []).append(launch.text)
         tried = [f"{listed(ways)}: {reason}" for reason, ways in reasons.items()]
         where = "two nodes" if len(self.nodes) > 1 else "one node"
         return None, f"two ranks of MPI do not start on {where}: {'; '.join(tried)}"
@@ -252,7 +251,15 @@ class Starter:
         if not uses_srun or not (settings.launch or settings.type):
             yield Launch("mpirun")
 
-    def attempt(self, launch: Launch, folder: Path) -> Launch:
+    def tried(self, folder: Path) -> Iterator[tuple[Launch, str]]:
+        """Try each way and yield it with its transport, or with the reason why it starts no ranks."""
+        for number, launch in enumerate(self.ways()):
+            try:
+                yield self._attempt(launch, folder / str(number)), ""
+            except PeakmarkError as error:
+                yield launch, str(error)
+
+    def _attempt(self, launch: Launch, folder: Path) -> Launch:
         """Let two ranks exchange messages, and return the launch with its transport.
 
         Raises:
@@ -317,6 +324,21 @@ def starter(campaign: Path, settings: SiteMpi, count: int, peer: str) -> Starter
     here = [name for name in names if slurm.is_here(name)]
     others = [name for name in names if name not in here and peer in ("", name)]
     return Starter(campaign, settings, [*here, *others][:count])
+
+
+def try_launchers(path: Path) -> Iterator[str]:
+    """Try each launcher on two nodes of this job, and yield the JSON of each: the launch, and why it fails.
+
+    Args:
+        path: section ``mpi`` of the site file, in a folder for which ``compile_for`` was called.
+    """
+    settings = msgspec.json.decode(path.read_bytes(), type=SiteMpi)
+    with (
+        execute.modules_loaded(settings.modules, settings.environment),
+        cleanup.private_directory(files.scratch(None)) as folder,
+    ):
+        for launch, reason in starter(path.parent, settings, 2, "").tried(folder):
+            yield msgspec.json.encode((launch, reason)).decode()
 
 
 def _job_variables(launch: Launch, ranks: int) -> dict[str, str]:

@@ -43,8 +43,8 @@ class SlurmError(PeakmarkError):
         self.reason, self.silent = reason, silent
 
 
-def ask(*argv: str, text: str = "") -> str:
-    """Run a Slurm command that reads ``text``, and return its standard output.
+def ask(*argv: str, text: str = "", limit_s: float = LIMIT_S) -> str:
+    """Run a Slurm command that reads ``text`` for at most ``limit_s``, and return its standard output.
 
     Raises:
         SlurmError: the command failed. The error has the command's message.
@@ -57,7 +57,7 @@ def ask(*argv: str, text: str = "") -> str:
             capture_output=True,
             encoding="utf-8",
             errors="replace",  # comments and reasons hold any bytes
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
             start_new_session=True,  # Ctrl-C and SIGHUP must not reach the command
         )
@@ -69,7 +69,7 @@ def ask(*argv: str, text: str = "") -> str:
         refusal = f"{argv[0]} cannot be started: {error.strerror}"
         raise SlurmError(refusal, reason=refusal) from None
     except subprocess.TimeoutExpired:
-        silence = f"{argv[0]} got no answer from Slurm within {LIMIT_S:.0f} s: is slurmctld up?"
+        silence = f"{argv[0]} got no answer from Slurm within {limit_s:.0f} s: is slurmctld up?"
         raise SlurmError(silence, silent=True) from None
     if done.returncode:
         message = done.stderr.strip() or f"exit code {done.returncode}"

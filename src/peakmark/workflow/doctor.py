@@ -9,26 +9,33 @@ import json
 import os
 import shlex
 import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from peakmark import files, resources, slurm
 from peakmark.config import site
-from peakmark.config.types import SiteSlurm
+from peakmark.config.types import SiteValues
 from peakmark.errors import MeasurementError, PeakmarkError
 from peakmark.formatting import gigabytes, listed
 from peakmark.machine import gpu, software, storage
 from peakmark.machine.facts import collect
 from peakmark.machine.host import Host, chosen
 from peakmark.plan import durations, jobs
-from peakmark.run import build
-from peakmark.slurm import failures
+from peakmark.run import build, mpi
+from peakmark.slurm import commands, failures
 from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.tools import present as present_tools
 
 MINUTES = 5
 """Time limit in minutes of the jobs that Slurm checks, unless the partition has a shorter one."""
+IMMEDIATE_S = 20
+"""Seconds in which two nodes must be free for the job that tries the launchers of MPI."""
+LAUNCHERS_MIN = 3
+"""Time limit in minutes of this job: four launchers, of which each may hang for half a minute, and their ends."""
 UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
 """Mark of a missing kernel. In an installation from a wheel it is a note, as the first run compiles it."""
 Finding = tuple[str, str, str]
@@ -200,21 +207,22 @@ def examine_cluster(site_file: Path | None) -> tuple[str, bool]:
         ConfigError: the site file is wrong.
         SlurmError: Slurm does not answer.
     """
-    settings, option = SiteSlurm(), ""
+    known, option = SiteValues(), ""
     if site_file is not None:
-        settings, option = site.load(site_file).slurm, f" --site {shlex.quote(str(site_file))}"
-    text, is_ready = _examine_jobs(settings)
+        known, option = site.load(site_file), f" --site {shlex.quote(str(site_file))}"
+    text, is_ready = _examine_jobs(known)
     verdict = "not ready: Slurm would reject a job on one node, see above"
     if is_ready:
         verdict = f"ready: {resources.program('peakmark')} run quick --slurm{option}"
     return f"{text}\n\n{verdict}", is_ready
 
 
-def _examine_jobs(settings: SiteSlurm) -> tuple[str, bool]:
-    """Have Slurm check a job of one node and one of two, and list the nodes of each size.
+def _examine_jobs(known: SiteValues) -> tuple[str, bool]:
+    """Have Slurm check a job of one node and one of two, try MPI in such a job, and list the nodes of each size.
 
     Return the lines to print, and whether Slurm takes a job of one node.
     """
+    settings = known.slurm
     nodes = slurm.nodes(settings.partition, settings.reservation)
     limits = [node.limit for node in nodes if node.limit is not None]
     minutes = jobs.clip_minutes(MINUTES, min(limits, default=None))
@@ -225,6 +233,8 @@ def _examine_jobs(settings: SiteSlurm) -> tuple[str, bool]:
         lines.append(_line(*_job_finding(subject, refusal)))
         if refusal and count == 1:
             return lines[0], False
+        if refusal is None and count == 2:
+            lines += [_line(*finding) for finding in _launchers(known)]
     # Group the nodes by size.
     kinds = defaultdict[tuple[int, int, str], list[slurm.Node]](list)
     for node in nodes:
@@ -243,6 +253,34 @@ def _examine_jobs(settings: SiteSlurm) -> tuple[str, bool]:
             there = f"srun --nodelist={usable.name} {resources.program('peakmark')} doctor"
             lines.append(_line("note", "programs", f"{there} lists those of such a node"))
     return "\n".join(lines), True
+
+
+def _launchers(known: SiteValues) -> Iterator[Finding]:
+    """Yield which launchers start ranks of MPI on two nodes, and why others do not. A short job tries them."""
+    shared = build.folder().absolute()  # the node sees the kernels, and so this folder
+    shared.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="doctor-", dir=shared) as name:
+        settings = Path(name) / "mpi.json"
+        settings.write_bytes(msgspec.json.encode(known.mpi))
+        named = jobs.site_options(known.slurm, 2, LAUNCHERS_MIN, 1, durations.PROGRAMS_MB)
+        del named["no-requeue"]
+        named["immediate"] = str(IMMEDIATE_S)
+        step = ["srun", "--overlap", "--nodes=1", "--ntasks=1"]
+        step += resources.command("measure", "--plan", str(settings), "--launchers")
+        argv = ["salloc", *jobs.command_line(named, known.slurm), *step]
+        try:
+            mpi.compile_for(settings.parent, known.mpi)
+            answers = commands.ask(*argv, limit_s=60.0 * LAUNCHERS_MIN + IMMEDIATE_S)
+        except PeakmarkError as error:
+            yield "note", "MPI", f"no launcher was tried: {error}"
+            return
+    for line in answers.splitlines():
+        launch, reason = msgspec.json.decode(line, type=tuple[mpi.Launch, str])
+        if reason:
+            yield "note", "MPI", f"{launch.text} starts no ranks on two nodes: {reason}"
+        else:
+            over = f" over {launch.transport}" if launch.transport else ""
+            yield "ok", "MPI", f"{launch.text} starts ranks on two nodes{over}"
 
 
 def _job_finding(subject: str, refusal: failures.Refusal | None) -> Finding:
