@@ -50,13 +50,6 @@ OF_ANOTHER = ("loopback", "cpu-quota", "flush", "small-solve")
 """Codes of warnings on values that are right, yet not those of the device, such as loopback's."""
 
 
-class Scope(StrEnum):
-    """Scope of a message: one point, or the whole campaign."""
-
-    CAMPAIGN = "campaign"
-    POINT = "point"
-
-
 @dataclass(frozen=True)
 class Message:
     """One message about a measurement, in words.
@@ -72,7 +65,6 @@ class Message:
         subject: program, or other thing that the message is about. A report explains the message once for each.
         trust: whether a reader may use the value.
         about: instrument whose value the message is about; empty for the whole row.
-        scope: one point, or the whole campaign, for which the message is printed once.
         values: fields of the texts.
     """
 
@@ -85,7 +77,6 @@ class Message:
     subject: str
     trust: Trust = Trust.OK
     about: str = ""
-    scope: Scope = Scope.POINT
     values: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
@@ -220,7 +211,7 @@ def _number(value: float, form: str) -> str:
 
 
 def worst(messages: Iterable[Message]) -> Trust:
-    """Return the least trust of messages, also of those that are printed once for the campaign."""
+    """Return the least trust of messages."""
     return min((each.trust for each in messages), key=ORDER.index, default=Trust.OK)
 
 

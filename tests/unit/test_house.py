@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_420,
+    "": 9_400,
     "check": 2_120,
     "config": 5_260,
     "data": 330,
     "limits": 5_550,
     "machine": 9_190,
     "plan": 7_720,
-    "rows": 24_000,
+    "rows": 23_170,
     "slurm": 4_680,
     "run": 11_410,
     "storage": 2_790,
     "tools": 15_360,
-    "views": 27_000,
+    "views": 26_950,
     "workflow": 6_380,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

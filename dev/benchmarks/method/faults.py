@@ -110,8 +110,7 @@ def _median(campaign: Path) -> float:
 def _warnings(campaign: Path) -> list[str]:
     """What the rows of a campaign are marked with, doubts and findings."""
     warnings = build.judge(Results.read(campaign)).warnings
-    is_said = warnings["trust"].ne("ok")
-    said = warnings[is_said & warnings["scope"].eq("point")]
+    said = warnings[warnings["trust"].ne("ok")]
     return list(said["text"].str.cat(said["remedy"], sep="; "))
 
 

@@ -196,7 +196,7 @@ def slow_links(nodes: int, seed: int = 1) -> Counts:
         for number in range(campaigns):
             values, leaves, slow = of.measured(seed * 1000 + number)
             found = fleet.slow_parts(values, of.times, leaves)
-            named = {(each.kind, each.name) for each in found}
+            named = {(str(each.kind), str(each.name)) for each in found.itertuples()}
             false += sum(is_healthy(name, slow) for _, name in named - slow)
             missed += len(slow - named)
             judged += len(slow)

@@ -54,7 +54,7 @@ def judge(results: Results) -> CampaignFrames:
     campaign["promises"] = expectations.judge_promises(rows, results.config.site_facts.promise)
     warnings = expectations.add_promises(warnings, campaign["promises"])
     slow = [list_slow_nodes(rows), list_slow_parts(rows, runs, campaign["behind"])]
-    fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, warnings, nodes, results)
+    fleet = add_reasons(pd.concat(slow, ignore_index=True), rows, nodes, results)
     runs, rows = schema.typed("runs", runs), schema.typed("rows", rows)
     frames = CampaignFrames(
         runs=runs,

@@ -52,7 +52,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``outputs``: reference tool -> the beginning of its first raw output.
     - ``empty``: instrument -> why it has no values.
     - ``networks``: host -> its network interface.
-    - ``core_types``: host -> core types whose kernels HPL's BLAS used.
     - ``on_cluster``: whether Slurm ran the campaign.
     - ``behind``: switch or uplink -> nodes behind it.
     - ``checksums``: number of files with a checksum, and the digest of the list of checksums.
@@ -81,7 +80,6 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "empty": empty_reasons(results),
         "failures": list(failures_of(results)),
         "networks": networks_of(results),
-        "core_types": core_types_of(results),
         "on_cluster": results.plan.cluster is not None,
         "behind": nodes_behind(results),
         "checksums": checksums_of(results),
@@ -290,27 +288,11 @@ def network_of(facts: Facts, seen: list[NetworkUsed]) -> dict[str, Any]:
     if not seen:
         return {**facts, "remark": "of the default route; not measured"}
     first = seen[0]
-    name = first.interface
-    others = sorted({entry.interface for entry in seen} - {name})
-    remark = "measured"
-    if others:
-        remark += f"; others too: {', '.join(others)}"
-    link = first.link or {"interface": name}
+    link = first.link or {"interface": first.interface}
     if first.loopback:
         note = "loopback has no line rate: no network was crossed"
-        link = {"interface": name, "kind": "loopback", "speed_note": note}
-    return {**link, "remark": remark}
-
-
-def core_types_of(results: Results) -> dict[str, list[str]]:
-    """Return for each host the core types whose kernels HPL's BLAS used."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for record in results.records:
-        context = record.data.context
-        core_type = context.library.get("core_type")
-        if core_type:
-            found[context.host][str(core_type)] = None
-    return {host: list(names) for host, names in found.items()}
+        link = {"interface": first.interface, "kind": "loopback", "speed_note": note}
+    return {**link, "remark": "measured"}
 
 
 def nodes_behind(results: Results) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
+from statistics import median_high
 from typing import Any
 
 from peakmark import data, statistics
@@ -49,7 +50,7 @@ DRIFT_P = 0.015
 HOSTS_P = 0.05
 """Largest p-value of a difference between hosts that is reported."""
 SLOW_GPU = 0.03
-"""A GPU is reported if it is slower than the median of its node's GPUs by more than this share."""
+"""A GPU is reported if it is slower than the usual GPU of its node by more than this share."""
 HPL_THRESHOLD = 16.0
 """Limit of the scaled residual above which HPL itself reports a failed run."""
 STEAL = 0.02
@@ -268,14 +269,9 @@ def unflushed(measured: RowRuns) -> Messages:
     # The cache of a real disk, which flushes as fast, is safe from a loss of power.
     if not measured.fact("cpu", "virtualised"):
         return
-    flush, work = FLUSH_S, 0.0
-    known = []
-    for run in measured.runs:
-        if run.flush_seconds is not None and run.work:
-            known.append((float(run.flush_seconds), float(run.work)))
-    if known:
-        flush, work = max(known)
-    if flush < FLUSH_S and work > FLUSHED:
+    flushes = measured.values_of("flush_seconds")
+    work = max(measured.values_of("work"), default=0.0)
+    if flushes and max(flushes) < FLUSH_S and work > FLUSHED:
         yield message("flush", Trust.NO, megabytes=work / 1e6)
 
 
@@ -316,7 +312,7 @@ def counters(measured: RowRuns) -> Messages:
         for (warning, device), by_run in events.items():
             code, case, trust = warning
             where = noise_of_host.where
-            often = in_how_many(len(by_run), len(noise_of_host.runs), where) or where
+            often = in_how_many(len(by_run), len(noise_of_host.runs), where)
             count = sum(by_run.values())
             yield message(code, Trust(trust), case=case, device=device, count=count, often=often)
 
@@ -339,32 +335,33 @@ def slow_link(measured: RowRuns) -> Messages:
 
 
 def slow_gpu(measured: RowRuns) -> Messages:
-    """Report GPUs that were slower in every repetition than the others of their model on the node."""
+    """Report GPUs that were slower in every repetition than the usual GPU of their model on the node.
+
+    The usual GPU is the one in the middle; of an even number, the faster of the two in the middle.
+    """
     if measured.row.subsystem != "gpu" or measured.row.concurrency < 2:
         return
     gpus = {gpu["index"]: gpu for gpu in measured.fact("gpu", "gpus") or ()}
-    models = {index: gpu["name"] for index, gpu in gpus.items()}
+    # Number of a GPU -> share by which it was slower than the usual one, in each repetition.
     behind: dict[int, list[float]] = defaultdict(list)
     for text in measured.texts("points"):
-        values = {int(index): value for index, value, _ in json.loads(text)}
-        for index, value in values.items():
-            others = [
-                values[other]
-                for other in values
-                if other != index and models.get(other) == models.get(index)
-            ]
-            if not others:
-                continue
-            usual = statistics.median(others)
-            slower = value / usual - 1 if measured.row.unit == "s" else 1 - value / usual
-            behind[index].append(slower)
-    for index, shares in behind.items():
+        speeds_of_model: dict[str, dict[int, float]] = defaultdict(dict)
+        for index, value, _ in json.loads(text):
+            number = int(index)
+            model = gpus.get(number, {}).get("name", "GPU")
+            speeds_of_model[model][number] = 1 / value if measured.row.unit == "s" else value
+        for speeds in speeds_of_model.values():
+            usual = median_high(speeds.values())
+            for number, speed in speeds.items():
+                behind[number].append(1 - speed / usual)
+    for number, shares in behind.items():
         if min(shares) > SLOW_GPU:
-            pci = gpus.get(index, {}).get("pci", "unknown")
+            gpu = gpus.get(number, {})
+            pci = gpu.get("pci", "unknown")
             yield message(
                 "slow-gpu",
                 Trust.CARE,
-                gpu=f"GPU {index} ({models.get(index, 'GPU')}, {pci})",
+                gpu=f"GPU {number} ({gpu.get('name', 'GPU')}, {pci})",
                 pci=pci,
                 behind=statistics.median(shares),
             )
@@ -430,14 +427,9 @@ def clock(measured: RowRuns) -> Messages:
         return
     largest = max(large, key=abs)
     way = "fell" if largest < 0 else "rose"
-    if min(large) < 0 < max(large):
-        way = "moved"
-    by = f"{abs(largest):.0%}"
-    if len(changes) > 1:
-        by = f"up to {by}"
     often = in_how_many(len(large), len(changes))
     trust = measured.trust_of("clock-moved")
-    yield message("clock-moved", trust, way=way, most=by, share=abs(largest), often=often)
+    yield message("clock-moved", trust, way=way, share=abs(largest), often=often)
 
 
 def below_nominal(measured: RowRuns) -> Messages:
@@ -456,11 +448,7 @@ def below_nominal(measured: RowRuns) -> Messages:
     if has_wide and seen >= LOWEST_DESIGNED * nominal:
         judged = idle_clock(measured) or seen
     if judged < (1 - noise.MATTERS) * nominal:
-        # Scale the efficiency at the observed clock to the efficiency at the nominal clock.
-        of_nominal = ""
-        if row.limit_clock and row.efficiency:
-            of_nominal = words("of-nominal", share=row.efficiency * seen / nominal)
-        values = {"clock": judged, "nominal": nominal, "share": of_nominal}
+        values = {"clock": judged, "nominal": nominal}
         yield message("slowed-down", Trust.CARE, case="below-nominal", **values)
 
 
@@ -486,10 +474,8 @@ def narrower(measured: RowRuns) -> Messages:
     is_widest = isa in ("auto", measured.fact("cpu", "isa_best"))
     row = measured.row
     if row.instrument == KERNELS["cpu"] and row.limit is not None and not is_widest:
-        instructions = words("instructions", isa=isa.upper())
-        if isa == "scalar":
-            instructions = words("plain")
-        yield message("narrower", asked=(instructions,))
+        asked = "plain arithmetic" if isa == "scalar" else f"{isa.upper()} instructions"
+        yield message("narrower", asked=asked)
 
 
 def placement(measured: RowRuns) -> Messages:

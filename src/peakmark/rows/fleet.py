@@ -12,7 +12,7 @@ measure each node with several partners, so that a few pairs for each node suffi
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -395,24 +395,12 @@ def list_slow_nodes(rows: pd.DataFrame) -> pd.DataFrame:
 # -- slow nodes and pairs on the network
 
 
-class SlowPart(NamedTuple):
-    """A slow node or pair of nodes.
+FURTHER = ["low", "behind", "high", "pairs"]
+"""Columns of a frame of slow nodes or pairs, whose index has their names.
 
-    Attributes:
-        kind: ``node`` or ``pair``.
-        name: name of the node; ``client+server`` for a pair.
-        low: lower end of the confidence interval of ``behind``.
-        behind: share by which the node or pair is slower than the usual pair.
-        high: upper end of the interval.
-        pairs: number of pairs from which this was estimated.
-    """
-
-    kind: Kind
-    name: str
-    low: float
-    behind: float
-    high: float
-    pairs: int
+``behind`` is the distance to the usual pair, and ``low`` and ``high`` are the ends of its confidence
+interval, all as logarithms; ``pairs`` is the number of pairs from which it was estimated.
+"""
 
 
 def list_slow_parts(
@@ -430,25 +418,24 @@ def list_slow_parts(
     """
     of_links = rows[schema.shows_link(rows)]
     behind = {name: frozenset(nodes) for name, nodes in known.items()}
-    lines = []
-    for (table, point), pairs in of_links.groupby(["table", "place"], sort=False):
+    found = [pd.DataFrame()]
+    for place, pairs in of_links.groupby(["table", "place"], sort=False):
         by_time = {pair: values for (pair, _), values in values_of(pairs, runs).items()}
         # Keep the order of the rows: the order of the runs must not decide how ties are listed.
         measured = {pair: by_time[pair] for pair in pairs["node"]}
-        for part in slow_parts(measured, BY_NAME[str(table)].lower_is_better, behind):
-            line = part._asdict() | {"table": table, "point": point}
-            line |= {"behind_low": part.low, "behind_high": part.high}
-            line["subsystem"] = BY_NAME[str(table)].subsystem
-            lines.append(line)
-    return pd.DataFrame(lines)
+        name, point = map(str, place)
+        table = BY_NAME[name]
+        parts = slow_parts(measured, table.lower_is_better, behind)
+        found.append(parts.assign(table=name, point=point, subsystem=table.subsystem))
+    return pd.concat(found, ignore_index=True)
 
 
 def slow_parts(
     measured: Mapping[str, Sequence[float]],
     lower_is_better: bool,
     known: Mapping[str, Collection[str]],
-) -> list[SlowPart]:
-    """Return the slow nodes, then the slow pairs, each with the slowest first.
+) -> pd.DataFrame:
+    """Return lines of ``fleet`` for the slow nodes, then the slow pairs, each with the slowest first.
 
     Args:
         measured: ``client+server`` -> the pair's repetitions, positive, in any unit.
@@ -456,12 +443,12 @@ def slow_parts(
         known: switch or uplink -> nodes behind it.
     """
     if len(measured) < LEAST_PAIRS:
-        return []
+        return pd.DataFrame()
     sign = 1 if lower_is_better else -1
     pairs = frame_of_pairs(
         {name: sign * np.log(values) for name, values in measured.items()}, known
     )
-    slow = pd.DataFrame(columns=["low", "behind", "high", "pairs"], dtype=float)
+    slow = pd.DataFrame(columns=FURTHER, dtype=float)
     # Which nodes are slow depends on the usual pair, and the usual pair is one of healthy nodes.
     for quantile in QUANTILES:
         is_healthy = ~(pairs["client"].isin(slow.index) | pairs["server"].isin(slow.index))
@@ -470,7 +457,7 @@ def slow_parts(
         behind = pairs["log"] - usual.fillna(pairs["log"].quantile(quantile))
         slow = slow_nodes(pairs.assign(behind=behind), slow.index)
     pairs = pairs.assign(behind=behind)[is_healthy]
-    return [*parts_of("node", slow, sign), *parts_of("pair", slow_pairs(pairs), sign)]
+    return pd.concat([parts_of("node", slow, sign), parts_of("pair", slow_pairs(pairs), sign)])
 
 
 def frame_of_pairs(
@@ -519,8 +506,7 @@ def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
             low, high = interval.low, interval.high
             middle = statistics.median(values)
             lines[node] = {"low": low, "behind": middle, "high": high, "pairs": len(values)}
-    columns = ["low", "behind", "high", "pairs"]
-    return pd.DataFrame.from_dict(lines, orient="index", columns=columns)
+    return pd.DataFrame.from_dict(lines, orient="index", columns=FURTHER, dtype=float)
 
 
 def slow_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -539,14 +525,23 @@ def slow_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def parts_of(kind: Kind, slow: pd.DataFrame, sign: int) -> Iterator[SlowPart]:
-    """Yield slow nodes or pairs, the slowest first, with the logarithms converted to shares.
+def parts_of(kind: Kind, slow: pd.DataFrame, sign: int) -> pd.DataFrame:
+    """Return lines of ``fleet`` for slow nodes or pairs, the slowest first, with shares for logarithms.
 
     Args:
         kind: what the lines of ``slow`` are.
-        slow: name -> columns ``low``, ``behind``, ``high`` and ``pairs``.
+        slow: frame with the columns ``FURTHER``.
         sign: 1 for times, -1 for rates.
     """
-    for name, line in slow.sort_values("behind", ascending=False, kind="stable").iterrows():
-        low, behind, high = sign * np.expm1(sign * line[["low", "behind", "high"]].astype(float))
-        yield SlowPart(kind, str(name), low, behind, high, int(line["pairs"]))
+    ordered = slow.sort_values("behind", ascending=False, kind="stable")
+    shares = sign * np.expm1(sign * ordered[["low", "behind", "high"]])
+    return pd.DataFrame(
+        {
+            "kind": kind,
+            "name": ordered.index,
+            "behind": shares["behind"],
+            "behind_low": shares["low"],
+            "behind_high": shares["high"],
+            "pairs": ordered["pairs"],
+        }
+    )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from peakmark.formatting import natural, plural, significant, value_range
+from peakmark.formatting import natural, significant, value_range
 from peakmark.messages import Message, message, words
 from peakmark.rows.schema import CampaignFrames
 
@@ -161,10 +161,7 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a sentence on the placements of the first host that had several, and the number of such hosts.
-
-    Yield nothing if no host had several.
-    """
+    """Yield a sentence on the placements of the first host that had several; nothing if no host had."""
     runs = frames.runs[frames.runs["attempt"].eq(0) & frames.runs["core_to_core_before"].notna()]
     hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
     if not hosts:
@@ -177,13 +174,7 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
     speed = of_host["value"] / of_row
     speed = speed.mask(of_host["unit"].eq("s"), 1 / speed).mask(of_host["kept"])
     bands = [describe_band(of_band, speed) for _, of_band in of_host.groupby("band")]
-    where = ""
-    if len(frames.nodes) > 1:
-        others = ""
-        if len(hosts) > 1:
-            others = f" (as those of {plural(len(hosts) - 1, 'other node')} did)"
-        where = words("of-hosts", host=hosts[0], others=others)
-    yield message("placements", where=where, bands=tuple(bands), of=len(of_host))
+    yield message("placements", host=hosts[0], bands=tuple(bands), of=len(of_host))
 
 
 def describe_band(runs: pd.DataFrame, speed: pd.Series) -> str:
@@ -194,11 +185,9 @@ def describe_band(runs: pd.DataFrame, speed: pd.Series) -> str:
         speed: speed of runs that do not count as a share of their row's median; empty for others.
     """
     # Both readings of each run in one column.
-    times, rates = runs[READINGS].melt()["value"], runs[PROBES].melt()["value"].dropna()
+    times = runs[READINGS].melt()["value"]
     distance = next(case for most, case in DISTANCES.items() if times.median() <= most)
     seen = [words(f"distance {distance}")]
-    if len(rates):
-        seen.append(words("dram-rate", rate=rates.median()))
     others = speed[runs.index].dropna()
     if len(others):
         seen.append(words("rows-at", share=span(100 * others, 2)))

@@ -28,10 +28,6 @@ ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the wides
 """Program -> settings that the configuration does not change."""
 SHOWN = 3
 """Largest number of differing facts that are listed for a node."""
-NO_CAUSE = frozenset({
-    "above-limit", "disagreement", "few", "hosts", "short-runs", "spread", "wrong-result",
-})  # fmt: skip
-"""Codes of warnings that describe a result. All other warnings describe a possible cause."""
 
 
 def settings_of(cell: Cell, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
@@ -109,19 +105,18 @@ def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -
 def add_reasons(
     fleet: pd.DataFrame,
     rows: pd.DataFrame,
-    warnings: pd.DataFrame,
     nodes: pd.DataFrame,
     results: Results,
 ) -> pd.DataFrame:
-    """Add the column ``reasons``: features that the slow nodes of a class share. They prove no cause."""
+    """Add the column ``reasons``: facts that the slow nodes of a class share. They prove no cause."""
     classes = nodes.set_index("node")["class"]
     texts: dict[Any, str] = {}
     # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.
     is_node = fleet["kind"].eq("node") & fleet["table"].eq("")
     for subsystem, of_subsystem in fleet[is_node].groupby("subsystem"):
-        features = features_of_nodes(rows[rows["subsystem"].eq(subsystem)], warnings, results)
+        facts = facts_of_nodes(rows[rows["subsystem"].eq(subsystem)], results)
         for name, of_class in of_subsystem.groupby(of_subsystem["name"].map(classes)):
-            members = features[features["node"].map(classes).eq(name)]
+            members = facts[facts["node"].map(classes).eq(name)]
             shared = [*differing(members, of_class["name"].tolist())][:SHOWN]
             sentences = [each.full_sentence for each in shared]
             texts |= dict.fromkeys(of_class.index, json.dumps(sentences, ensure_ascii=False))
@@ -129,15 +124,11 @@ def add_reasons(
     return fleet.assign(reasons=reasons)
 
 
-def features_of_nodes(rows: pd.DataFrame, warnings: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the facts and warnings of nodes: columns ``node``, ``title``, ``key`` and ``text``.
-
-    Two nodes share a feature if title and key are equal. The key of a fact is its text, the key of a
-    warning its code and case.
+def facts_of_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Return the facts of nodes that matter to their rows: columns ``node``, ``title`` and ``text``.
 
     Args:
         rows: rows of one subsystem.
-        warnings: warnings of all rows.
         results: records and facts of the campaign.
     """
     own_rows = rows[rows["is_own"] & rows["n"].gt(0)]
@@ -146,15 +137,8 @@ def features_of_nodes(rows: pd.DataFrame, warnings: pd.DataFrame, results: Resul
     for row in schema.lines(own_rows.drop_duplicates("node")):
         known = facts_of(json.loads(row.hosts), row.subsystem, row.instrument, results)
         known |= json.loads(row.recorded)
-        lines += [(row.node, title, text, text) for title, text in known.items()]
-    causes = warnings[~warnings["code"].isin(NO_CAUSE) & warnings["scope"].eq("point")]
-    points = own_rows[["point", "node", "instrument"]]
-    for warning in schema.lines(points.merge(causes, on="point")):
-        if warning.about in ("", warning.instrument):
-            event = f"{warning.code} {warning.case}".rstrip()
-            lines.append((warning.node, f"warning {event}", event, warning.text))
-    features = pd.DataFrame(lines, columns=["node", "title", "key", "text"])
-    return features.drop_duplicates(["node", "title"])
+        lines += [(row.node, title, text) for title, text in known.items()]
+    return pd.DataFrame(lines, columns=["node", "title", "text"])
 
 
 def facts_of(
@@ -172,30 +156,30 @@ def facts_of(
     return {title: " or ".join(sorted(texts)) for title, texts in known.items()}
 
 
-def differing(features: pd.DataFrame, slow: Sequence[str]) -> Iterator[Message]:
-    """Yield a message on each feature that all slow nodes of a class share and no other node has.
+def differing(facts: pd.DataFrame, slow: Sequence[str]) -> Iterator[Message]:
+    """Yield a message on each fact that all slow nodes of a class share and no other node has.
 
     Args:
-        features: features of the nodes of the class, as ``features_of_nodes`` returns them.
+        facts: facts of the nodes of the class, as ``facts_of_nodes`` returns them.
         slow: names of the slow nodes.
     """
-    healthy = features.loc[~features["node"].isin(slow), "node"].nunique()
-    for title, of_title in features.groupby("title", sort=False):
-        own = of_title[of_title["node"].isin(slow)]
-        others = of_title[~of_title["node"].isin(slow)]
-        is_shared = len(own) == len(slow) and own["key"].nunique() == 1
-        if not is_shared or others["key"].isin(own["key"]).any():
+    healthy = facts.loc[~facts["node"].isin(slow), "node"].nunique()
+    for title, of_title in facts.groupby("title", sort=False):
+        is_slow = of_title["node"].isin(slow)
+        own = of_title.loc[is_slow, "text"]
+        others = of_title.loc[~is_slow, "text"]
+        is_shared = len(own) == len(slow) and own.nunique() == 1
+        if not is_shared or others.isin(own).any():
             continue
-        usual = others["key"].value_counts()
+        usual = others.value_counts()
         usual[""] = healthy - len(others)
-        # A feature that differs on every node is an identifier (a serial number), not a cause.
+        # A fact that differs on every node is an identifier (a serial number), not a cause.
         if 2 * usual.max() <= healthy:
             continue
         yield message(
             "differs",
-            case="warning" if str(title).startswith("warning ") else "",
             what=str(title),
-            value=own["text"].iloc[0],
+            value=own.iloc[0],
             usual=str(usual.idxmax()) or "unknown",
             slow=len(slow),
             others=healthy,

@@ -17,12 +17,11 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.messages import OF_ANOTHER, Message, Scope, Trust, message, words, worst
+from peakmark.messages import OF_ANOTHER, Message, Trust, message, words, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.point_limits import add_clocks
 from peakmark.rows.recorded_facts import deviations
 from peakmark.rows.rows import Line, Messages, RowRuns, trust_of
-from peakmark.rows.schema import DISTURBANCES
 from peakmark.statistics import median
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME, Table
@@ -31,18 +30,6 @@ DISAGREEMENT = 1.5
 """Ratio of two programs, as the median over their common rounds, above which they disagree."""
 THROTTLED = 0.9
 """Share of the highest clock known for the same work below which a row has a warning."""
-MOSTLY = 0.5
-"""If at least this share of the rows that can have a warning do have it, the warning is stated once for
-the campaign instead of in each row.
-"""
-AT_LEAST = 4
-"""Fewest rows with a warning that is stated once for the campaign."""
-SHARED = (*DISTURBANCES, "few", "short-runs")
-"""Codes of warnings that may be stated once for the campaign."""
-CLEARLY_WORSE = 2.0
-"""Multiple of the campaign's usual disturbance above which a row keeps its own warning."""
-GRADED = ("waited", "steal", "other-load")
-"""Codes of the disturbances that a row can have clearly more than usual."""
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
@@ -64,22 +51,15 @@ def add_warnings(
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
     rows = add_clocks(rows, kept, results)
     notes: dict[str, list[Message]] = {}
-    able: Counter[str] = Counter()
     for point in measured_points(rows, runs, results):
         notes[point.name] = messages_of_point(point)
-        if point.own:
-            able.update(codes_that_can_show(point.own))
     own_rows = list(schema.lines(rows[rows["is_own"]]))
     for row in own_rows:
         notes[row.point] += clock_below_best(row)
+    # This step is the last, because it needs the messages of all points of a node.
     doubted = {row.node for row in own_rows if is_flush_doubted(notes[row.point], row)}
     for row in own_rows:
         notes[row.point] += host_cache(notes[row.point], row, doubted)
-    # This step is the last, because it counts the messages of all points.
-    own_notes = {row.point: notes[row.point] for row in own_rows if row.n}
-    usual = widespread(own_notes, able)
-    for name, of_point in own_notes.items():
-        notes[name] = [for_campaign(note, usual) for note in of_point]
     return summarise_warnings(rows, notes), frame_of(notes)
 
 
@@ -273,7 +253,6 @@ def disagreements(point: MeasuredPoint) -> Messages:
     if point.own is None:
         return
     deviating = {note.about for note in setting_deviations(point)}
-    causes = likely_causes(point, point.own)
     for program in point.table.references:
         measured = point.measured.get(program.instrument)
         if not measured or not measured.row.is_comparable or program.instrument in deviating:
@@ -281,15 +260,12 @@ def disagreements(point: MeasuredPoint) -> Messages:
         factor = max(measured.row.ratio, 1 / measured.row.ratio)
         if factor > DISAGREEMENT:
             names = {"first": point.table.own.heading, "second": program.heading}
-            yield message("disagreement", factor=factor, compare=causes, **names)
-
-
-def likely_causes(point: MeasuredPoint, own: RowRuns) -> str:
-    """Return in what two programs that disagree may differ, such as ``buffers, files``."""
-    if point.table.subsystem == "disk" and any(own.values_of("huge_pages")):
-        heading = point.table.own.heading
-        return f"buffers ({heading} and fio ask for huge pages, which a disk fills in fewer pieces), files"
-    return SUBSYSTEMS[point.table.subsystem].differs
+            yield message(
+                "disagreement",
+                factor=factor,
+                compare=SUBSYSTEMS[point.table.subsystem].differs,
+                **names,
+            )
 
 
 def small_solves(point: MeasuredPoint) -> Messages:
@@ -358,7 +334,7 @@ def host_cache(notes: Sequence[Message], row: Line, doubted: set[str]) -> Messag
     """Warn that a disk row may come from the cache of the hypervisor.
 
     On such a node, the flush of another row was faster than a disk can be. Rows with such a flush
-    already have their own warning. The message is stated once for the campaign.
+    already have their own warning.
 
     Args:
         notes: messages about the point.
@@ -367,69 +343,7 @@ def host_cache(notes: Sequence[Message], row: Line, doubted: set[str]) -> Messag
     """
     is_of_disk = row.subsystem == "disk" and row.node in doubted and row.n
     if is_of_disk and not is_flush_doubted(notes, row):
-        warning = message("flush", Trust.NO, case="host", about=row.instrument)
-        yield replace(warning, scope=Scope.CAMPAIGN)
-
-
-def widespread(notes: Mapping[str, Sequence[Message]], able: Mapping[str, int]) -> dict[str, float]:
-    """Return code -> median strength, for the codes of ``SHARED`` that most rows have in common.
-
-    Disturbances count only if they are warnings.
-
-    Args:
-        notes: point -> its messages, for the points at which peakmark's kernel has values.
-        able: code -> number of these rows that could show it.
-    """
-    having: Counter[str] = Counter()
-    amounts: dict[str, list[float]] = defaultdict(list)
-    for of_point in notes.values():
-        counted = [note for note in of_point if note.is_warning or note.code not in DISTURBANCES]
-        having.update({note.code for note in counted})
-        for note in counted:
-            amounts[note.code].append(note.amount)
-    common = [code for code in SHARED if having[code] >= max(AT_LEAST, MOSTLY * able[code])]
-    return {code: median(amounts[code] or [0.0]) for code in common}
-
-
-COLUMNS_FOR = {
-    "clock-moved": ["clock_before_hz"],
-    "neighbours": ["held_up_known", "memory_load"],
-    "steal": ["noise_known"],
-    "other-load": ["noise_known"],
-}
-"""Code of a warning -> columns of ``runs`` of which it needs one in at least one run."""
-
-
-def codes_that_can_show(own: RowRuns) -> set[str]:
-    """Return the codes of ``SHARED`` that the runs of peakmark's kernel could have shown.
-
-    Any other code is absent because it was not recorded, not because nothing happened.
-    """
-    codes = set(SHARED)
-    for code, columns in COLUMNS_FOR.items():
-        if not any(any(own.values_of(column)) for column in columns):
-            codes.discard(code)
-    # With fewer threads than cores no thread has to wait, even on a busy node.
-    cores = [run.allowed_cores or run.job_cpus or 0 for run in own.runs]
-    if own.row.concurrency < max(cores) or not own.values_of("cpu_share"):
-        codes -= {"waited"}
-    return codes
-
-
-def for_campaign(note: Message, usual: Mapping[str, float]) -> Message:
-    """Return a message about a row, with the scope of the campaign if most rows have such a message.
-
-    A row that was disturbed clearly more than usual keeps its own message.
-
-    Args:
-        note: message about a row.
-        usual: code of a common message -> median strength of the disturbance.
-    """
-    if note.code not in usual:
-        return note
-    is_worse = note.amount > CLEARLY_WORSE * usual[note.code]
-    is_clearly_worse = note.is_warning and note.code in GRADED and is_worse
-    return note if is_clearly_worse else replace(note, scope=Scope.CAMPAIGN)
+        yield message("flush", Trust.NO, case="host", about=row.instrument)
 
 
 # -- frames
@@ -468,7 +382,6 @@ def line_of(note: Message, point: str) -> dict[str, Any]:
         "code": note.code,
         "case": note.case,
         "trust": str(note.trust),
-        "scope": str(note.scope),
         "amount": note.amount,
         "subject": note.subject,
         "short": note.short,

@@ -496,7 +496,7 @@ class RowRuns:
         amounts: Sequence[float],
         least: float = 0.0,
         trust: Trust | None = None,
-        where: str | None = None,
+        where: str = "",
         **values: str,
     ) -> Messages:
         """Yield a message with the largest amount, and the number of runs with amounts above ``least``.
@@ -506,13 +506,13 @@ class RowRuns:
             amounts: an amount for each run that recorded one.
             least: if no amount is above it, there is no message.
             trust: trust of the message; None computes it with ``trust_of``.
-            where: host to name in the message, empty for the node itself; None names no place.
+            where: host to name in the message, empty for the node itself.
             values: further fields of the message.
         """
         count = sum(amount > least for amount in amounts)
         if not count:
             return
-        often = _where_and_how_often(where, count, len(amounts))
+        often = in_how_many(count, len(amounts), where)
         trust = trust or self.trust_of(code)
         yield message(code, trust, share=max(amounts), often=often, **values)
 
@@ -522,19 +522,9 @@ def trust_of(disturbed: int, n: int) -> Trust:
     return Trust.CARE if 2 * disturbed >= n else Trust.OK
 
 
-def _where_and_how_often(where: str | None, count: int, n: int) -> str:
-    """Return the host and ``in COUNT of N runs`` as part of a message. ``where``: see ``repeated``."""
-    if where is None:
-        return in_how_many(count, n)
-    if n > 1:
-        return in_how_many(count, n, where)
-    # With a single run the message names only the host; for the node itself it says ``meanwhile``.
-    return words("meanwhile", where=where)
-
-
 def in_how_many(count: int, n: int, where: str = "") -> str:
-    """Return ``in COUNT of N runs`` as part of a message; empty if there is a single run."""
-    return words("often", where=where, count=count, n=n) if n > 1 else ""
+    """Return the host and ``in COUNT of N repetitions`` as part of a message; a single run has only the host."""
+    return words("often", where=where, count=count, n=n) if n > 1 else where
 
 
 def _noise(run: Line, prefix: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from peakmark import files
 from peakmark.catalogue import SUBSYSTEMS, TOGETHER
 from peakmark.config.types import Planned
 from peakmark.errors import RecordError
-from peakmark.messages import Scope, Trust, catalogue
+from peakmark.messages import Trust, catalogue
 from peakmark.rows import CAMPAIGN, FOLDER, FRAMES
 from peakmark.tools.tables import BY_NAME, TABLES
 
@@ -284,7 +284,6 @@ about               text   instrument that the message is about; empty for the w
 code                text   name of the message
 case                text   variant of the message's text
 trust               text   whether to use the value: ok, care or no
-scope               text   point, or campaign if the message is printed once for all rows
 amount              float  how much, for messages of one code; larger is worse, 0 if it has no amount
 subject             text   what the report explains the message for once each, such as a program; empty for nothing
 short               text   what happened, in at most six words; empty if no row shows it
@@ -375,7 +374,6 @@ VOCABULARY: Mapping[str, Collection[str]] = {
     "limit_kind": ("limit", "at_most", "none", ""),
     "limit_origin": ("measured", "read", "site", "datasheet", "unknown", ""),
     "trust": ("", *Trust),
-    "scope": tuple(Scope),
     "kind": ("node", "pair"),
     "code": _CODES,
     "table": {"", *BY_NAME},
@@ -476,7 +474,6 @@ class CampaignContent(TypedDict):
     empty: dict[str, str]
     failures: list[FailureContent]
     networks: dict[str, dict[str, Any]]
-    core_types: dict[str, list[str]]
     on_cluster: bool
     behind: dict[str, list[str]]
     checksums: Checksums

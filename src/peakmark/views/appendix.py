@@ -329,27 +329,24 @@ def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
     campaign, found = frames.campaign, []
     for host, facts in facts_of(frames).items():
         measured = {**facts, "network": campaign["networks"][host]}
-        core_types = campaign["core_types"].get(host, [])
-        found.append({"name": host, "groups": group(measured, core_types)})
+        found.append({"name": host, "groups": group(measured)})
     return found
 
 
-def group(facts: Facts, core_types: Sequence[str] = ()) -> Groups:
+def group(facts: Facts) -> Groups:
     """Return the facts of one machine by groups, without empty lines and groups."""
     shown = {}
     for title, of_group in templates().items():
         if title != BOX:
-            shown[title] = rendered(of_group, facts, core_types)
+            shown[title] = rendered(of_group, facts)
     unread = (facts.get(UNKNOWN) or {}).items()
     shown[UNREAD] = [[name, f"unknown: {how}"] for name, how in unread]
     return {title: lines for title, lines in shown.items() if lines}
 
 
-def rendered(
-    lines: Mapping[str, Template], facts: Facts, core_types: Sequence[str] = ()
-) -> list[list[str]]:
+def rendered(lines: Mapping[str, Template], facts: Facts) -> list[list[str]]:
     """Return the lines of a group of facts that are not empty."""
-    texts = [[what, template.render(facts, cores=core_types)] for what, template in lines.items()]
+    texts = [[what, template.render(facts)] for what, template in lines.items()]
     return [line for line in texts if line[1]]
 
 

@@ -313,10 +313,7 @@ def remarks_on_lines(
     places = lines[["line"]].assign(place=range(len(lines)))
     notes = frames.warnings.join(places, on="point", how="inner")
     notes = worth_reading(notes.sort_values("place", kind="stable"))
-    # A note that is printed once for the campaign is shown only if it is a warning.
-    is_on_value = notes["trust"].ne(Trust.OK) | notes["scope"].ne("campaign")
-    is_shown = is_on_value & notes["about"].isin(["", *(instruments or programs)])
-    notes = notes[is_shown]
+    notes = notes[notes["about"].isin(["", *(instruments or programs)])]
     numbers = lines["line"].unique()
     if notes.empty:
         return [], [[] for _ in numbers]

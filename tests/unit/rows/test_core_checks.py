@@ -86,24 +86,24 @@ COOLING = [100.0 - 2 * number for number in range(8)]
 CASES = [
     # A clock that moves, of which the median stands while fewer than half of the repetitions did.
     (row(details=ghz((3.2, 3.1)) * 6), {}, {}),
-    (row(details=ghz((3.2, 2.6)) * 6), {"clock-moved": U}, {"way": "fell", "most": "up to 19%", "often": " in 6 of "}),
+    (row(details=ghz((3.2, 2.6)) * 6), {"clock-moved": U}, {"way": "fell", "share": 0.1875, "often": " in 6 of "}),
     (row(context={"clock_hz_before": 3.2e9, "clock_hz_after": None}), {}, {}),
     (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.0))), {"clock-moved": N} | FEW, {"way": "fell", "often": " in 1 of 3 repetitions"}),
-    (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))), {"clock-moved": U} | FEW, {"way": "moved", "most": "10%", "often": " in 2 of "}),
-    (row(details=ghz((2.7, 3.0))), {"clock-moved": U} | ONCE, {"way": "rose", "most": "11%", "often": ""}),
+    (row(details=ghz((3.0, 3.0), (3.0, 2.7), (3.0, 3.3))), {"clock-moved": U} | FEW, {"share": 0.1, "often": " in 2 of "}),
+    (row(details=ghz((2.7, 3.0))), {"clock-moved": U} | ONCE, {"way": "rose", "share": 1 / 9, "often": ""}),
     # One that differs explains why values do, which are judged themselves.
     (row(details=ghz((3.2, 3.2), (3.2, 3.2), (2.9, 2.9))), FEW, {}),
     # Work that lowers it is no doubt: the limit takes the lower one.
     (row(details=ghz((2.94, 2.96), loaded=2.72) * 6), {}, {}),
     # A throttled node does not look perfect: the clock under the work decides.
-    (on_box("scalar", 1.2), BELOW, {"nominal": 2.1e9, "clock": 1.2e9, "share": "57% of it at the nominal"}),
-    (on_box("scalar", 2.1, 1.2), BELOW, {"clock": 1.2e9, "share": "57% of it at the nominal"}),
+    (on_box("scalar", 1.2), BELOW, {"nominal": 2.1e9, "clock": 1.2e9}),
+    (on_box("scalar", 2.1, 1.2), BELOW, {"clock": 1.2e9}),
     # As wide vectors allow: their base clock is below the one on the box.
     (on_box("avx512", 2.8, 1.9), {}, {}),
     # Nothing but heat or power does that, or it is lower than any design asks for.
-    (on_box("sse2", 2.8, 1.9), BELOW, {"share": "90% of it at the nominal"}),
-    (on_box("avx512", 1.8, 1.7), BELOW, {"clock": 1.8e9, "share": "81% of it at the nominal"}),
-    (on_box("avx512", 2.8, 0.8), BELOW, {"share": "38% of it at the nominal"}),
+    (on_box("sse2", 2.8, 1.9), BELOW, {"clock": 1.9e9}),
+    (on_box("avx512", 1.8, 1.7), BELOW, {"clock": 1.8e9}),
+    (on_box("avx512", 2.8, 0.8), BELOW, {"clock": 0.8e9}),
     # Threads beyond what the jobs were given.
     (row(concurrency=2), {}, {}),
     (threads(2, 4), {}, {}),

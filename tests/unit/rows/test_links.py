@@ -26,7 +26,9 @@ EVERY = [(f"n{a}", f"n{b}") for a in range(1, 5) for b in range(a + 1, 5)]
 @pytest.mark.parametrize("of", [each for each in PAIRED if each.nodes < 100], ids=str)
 def test_five_rounds_name_what_is_slow_and_nothing_else(of):
     values, leaves, slow = of.measured(1)
-    named = {(each.kind, each.name) for each in fleet.slow_parts(values, of.times, leaves)}
+    named = {
+        (each.kind, each.name) for each in fleet.slow_parts(values, of.times, leaves).itertuples()
+    }
     nodes = {one for one in named if one[0] == "node"}
     assert nodes <= slow, "no healthy node"
     assert of.slow == 20 or named == slow
@@ -45,7 +47,9 @@ def test_two_slow_pairs_of_three_are_no_slow_node(slow, named):
         "+".join(pair): [slow.get("+".join(pair), 1) * (1 + number % 3 / 500)]
         for number, pair in enumerate(EVERY)
     }
-    assert {(each.kind, each.name) for each in fleet.slow_parts(values, False, {})} == named
+    assert {
+        (each.kind, each.name) for each in fleet.slow_parts(values, False, {}).itertuples()
+    } == named
 
 
 @pytest.mark.parametrize("measured", [
@@ -54,7 +58,7 @@ def test_two_slow_pairs_of_three_are_no_slow_node(slow, named):
     {"a+b": [1.0, 1.1], "a+c": [0.5, 0.5]},
 ])  # fmt: skip
 def test_few_pairs_tell_nothing(measured):
-    assert fleet.slow_parts(measured, False, {"leaf": frozenset("ab")}) == []
+    assert fleet.slow_parts(measured, False, {"leaf": frozenset("ab")}).empty
 
 
 def records(cells, factors):

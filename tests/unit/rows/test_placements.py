@@ -102,9 +102,9 @@ def test_the_report_says_what_was_measured_in_each_placement(tmp_path):
     caveats = [caveat.full_sentence for caveat in score_card.build_caveats(frames)]
     assert found.full_sentence in caveats
     one, usual, two = found.values["bands"]
-    assert one.startswith("4 had 10.3 ns ") and "one core; DRAM 28.5 GB/s" in one
-    assert usual.startswith("47 had 23.9 to 31.2 ns ") and "one L3 cache; DRAM 32 GB/s" in usual
-    assert two.startswith("3 had 108 to 111 ns ") and "two L3 caches; DRAM 55.7 GB/s" in two
+    assert one.startswith("4 had 10.3 ns ") and "one core;" in one
+    assert usual.startswith("47 had 23.9 to 31.2 ns ") and "one L3 cache" in usual
+    assert two.startswith("3 had 108 to 111 ns ") and "two L3 caches;" in two
     # Up and down alike.
     assert "speed 51 to 83 %" in one and "speed 176 to 191 %" in two
 

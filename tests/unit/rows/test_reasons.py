@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.rows import schema
-from peakmark.rows.recorded_facts import differing, features_of_nodes
+from peakmark.rows.recorded_facts import differing
 
 ROWS = {
     ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,
@@ -78,19 +77,9 @@ def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(t
 def test_a_fact_is_named_where_all_slow_nodes_have_it_and_no_other(values, slow, named):
     lines = []
     for number, value in enumerate(values):
-        lines.append((f"node{number}", "kernel", "6", "6"))
+        lines.append((f"node{number}", "kernel", "6"))
         if value != "-":
-            lines.append((f"node{number}", "microcode", value, value))
-    features = pd.DataFrame(lines, columns=["node", "title", "key", "text"])
-    found = differing(features, [f"node{number}" for number in slow])
+            lines.append((f"node{number}", "microcode", value))
+    facts = pd.DataFrame(lines, columns=["node", "title", "text"])
+    found = differing(facts, [f"node{number}" for number in slow])
     assert [each.values["what"] for each in found] == ["microcode"] * named
-
-
-def test_each_case_of_a_warning_is_a_feature_of_its_own():
-    cases = {"node0": "narrow", "node1": "corrected"}
-    every = {"instrument": "cpubench", "subsystem": "cpu", "is_own": True, "n": 3, "recorded": "{}"}
-    rows = [every | {"node": node, "point": node, "hosts": json.dumps([node])} for node in cases]
-    told = {"code": "pcie-link", "about": "", "scope": "point", "text": "it is slow"}
-    warnings = [told | {"point": node, "case": case} for node, case in cases.items()]
-    found = features_of_nodes(pd.DataFrame(rows), pd.DataFrame(warnings), SimpleNamespace(facts={}))
-    assert set(found["key"]) == {"pcie-link narrow", "pcie-link corrected"}

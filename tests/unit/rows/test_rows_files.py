@@ -26,7 +26,7 @@ def rows(tmp_path):
     ("rows", "n", 10**19), ("rows", "n", -1), ("rows", "value", 0), ("rows", "limit", 0),
     ("rows", "value", "inf"), ("rows", "value", "nan"), ("rows", "block_bytes", -1),
     ("rows", "hosts", "[1"), ("rows", "hosts", "{}"), ("rows", "settings", "[]"),
-    ("warnings", "code", "unheard-of"), ("warnings", "scope", "x"), ("warnings", "amount", "x"),
+    ("warnings", "code", "unheard-of"), ("warnings", "amount", "x"),
     ("runs", "status", "x"), ("findings", "points", "{}"), ("facts", "value", "{"),
 ])  # fmt: skip
 def test_a_value_that_no_peakmark_writes_is_named_with_its_place(rows, name, column, value):
