@@ -166,6 +166,24 @@ static void a_socket_of_grace(void **state) {
     energy_close(&energy);
 }
 
+/* Of a driver that cannot read its meter. */
+static void a_power_that_cannot_be(void **state) {
+    (void)state;
+    static const char *const readings[] = {"0\n", "4294967295\n", "2147483647\n", "65535000000\n"};
+    put(HWMON "name", "power_meter\n");
+    put(HWMON "power1_average_interval", "50\n");
+    for (size_t at = 0; at < sizeof readings / sizeof readings[0]; at++) {
+        struct energy energy;
+        put(HWMON "power1_average", readings[at]);
+        energy_open(&energy, tree);
+        energy_start(&energy);
+        energy.start_ns -= UINT64_C(1000000000);
+        energy_stop(&energy);
+        assert_true(energy.joules == 0 && energy.watts == 0);
+        energy_close(&energy);
+    }
+}
+
 static void nothing_is_there(void **state) {
     (void)state;
     struct energy energy;
@@ -186,6 +204,7 @@ int main(void) {
         IN_A_TREE(sockets_of_hwmon),
         IN_A_TREE(a_power_meter),
         IN_A_TREE(a_socket_of_grace),
+        IN_A_TREE(a_power_that_cannot_be),
         IN_A_TREE(nothing_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@
 #define TEXT_BYTES 64
 /* W. A counter that such a load would take around twice in the measured time tells nothing. */
 #define MOST_POWER 1000.0
+/* uW of a meter, which may be that of a whole node with its GPUs. */
+#define MOST_METERED 20e9
 
 /* First line of a file; false where it cannot be read or is empty. */
 static bool read_text(int file, char *text) {
@@ -141,6 +143,12 @@ void energy_start(struct energy *energy) {
     energy->start_ns = clock_now();
 }
 
+/* Whether a meter's microwatts can be: drivers show zero or a number of ones for what they lack. */
+static bool is_power(uint64_t microwatts) {
+    return microwatts > 0 && (double)microwatts <= MOST_METERED && microwatts != UINT32_MAX &&
+           microwatts != INT32_MAX;
+}
+
 /* Microjoules that a counter went on by; it begins anew behind its range. */
 static double growth(uint64_t before, uint64_t after, uint64_t range) {
     return after >= before ? (double)(after - before) : (double)after + (double)(range - before);
@@ -156,6 +164,9 @@ void energy_stop(struct energy *energy) {
             return;
         }
         if (energy->interval > 0) {
+            if (!is_power(now)) {
+                return;
+            }
             microjoules += (double)now * seconds;
             continue;
         }

@@ -36,9 +36,15 @@ def limit(question: Question) -> Limit:
         return question.unknown(metric, **datasheet)  # the case has the name of the metric
     # Interface -> case of the reason why the limit is unknown. For other interfaces, ``bounds`` may return the rate
     # of the link.
-    cases = {None: "disk", "network": "network-disk", "virtio": "virtual-disk"}
-    case = cases.get(interface, "link")
-    names = {"interface": str(interface), "file_system": str(filesystem)}
+    case = {"network": "network-disk", "virtio": "virtual-disk"}.get(interface, "link")
+    disks, paths = len(question.fact("storage", "members") or ()), question.fact("storage", "paths")
+    if disks > 1:
+        case = "several-disks"
+    elif paths is not None and paths > 1:
+        case = "paths"
+    elif interface is None and not disks:
+        case = "disk"
+    names = {"file_system": str(filesystem), "disks": disks, "paths": paths}
     return question.unknown(case, **datasheet, **names)
 
 

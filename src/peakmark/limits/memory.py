@@ -240,6 +240,10 @@ def _node(question: Question) -> Limit:
     )
     if _has_wide_memory(question) and not is_stated:
         return question.unknown("on-package", key="memory.bandwidth")
+    keys = "memory.channels and memory.speed_mts"
+    # A guest may have a part of the CPU's memory only, so modules and datasheet say nothing about it.
+    if question.fact("cpu", "virtualised") and not is_stated:
+        return question.unknown("guest", key=keys)
     if channels is not None and speed is not None and width is not None:
         value_and_formula = _bandwidth(int(channels), "", float(speed), float(width))
         if is_stated:
@@ -247,10 +251,6 @@ def _node(question: Question) -> Limit:
         source = "memory modules as the firmware describes them"
         finding = _empty_channels(line, sockets, int(channels), width)
         return question.limit(*value_and_formula, source, "read", finding=finding)
-    keys = "memory.channels and memory.speed_mts"
-    # A guest may have a part of the CPU's memory only, so the datasheet says nothing about it.
-    if question.fact("cpu", "virtualised"):
-        return question.unknown("guest", key=keys)
     if line and line["speed_mts"]:
         each = f" ({plural(sockets, 'socket')} x {line['channels']} channels, max for the CPU)"
         value_and_formula = of_line(line, sockets, each)

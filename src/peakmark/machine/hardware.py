@@ -53,11 +53,11 @@ _LSCPU_NAMES = {
     "Features": "Flags",
 }
 """Field of /proc/cpuinfo -> its name in lscpu."""
-_LOWEST_MTS = {"DDR2": 400, "DDR3": 800, "DDR4": 1333, "DDR5": 3200}
-"""Type of memory -> lowest rate of modules in MT/s (JEDEC; DDR4 runs at 1333 with three modules a channel)."""
+_LOWEST_MTS = {"DDR2": 400, "DDR3": 1066, "DDR4": 2133, "DDR5": 4800}
+"""Type of memory -> lowest rated MT/s of modules that were sold. A board may run them at a lower rate."""
 _GUESTS = re.compile(
     r"KVM|QEMU|Bochs|OpenStack|VMware|VirtualBox|innotek|Xen|BHYVE|Parallels|Virtual Machine|Droplet"
-    r"|Apple Virtualization|Google Compute Engine|Alibaba Cloud ECS|OracleCloud|HVM|vServer|CVM"
+    r"|Apple Virtualization|Google Compute Engine|Alibaba Cloud ECS|HVM|vServer|CVM|dummy-virt"
 )
 """Words of the firmware's vendor and product that name a virtual machine, as in systemd-detect-virt."""
 _METAL = re.compile(r"metal|BM\.", re.IGNORECASE)
@@ -126,6 +126,8 @@ def _guest_of(host: Host) -> str | None:
     """
     place = "/sys/class/dmi/id"
     texts = host.read_files(place, "sys_vendor", "product_name", "bios_vendor", "chassis_asset_tag")
+    # Virtual machines without this table have a device tree that names QEMU's board.
+    texts.append(host.read("/proc/device-tree/compatible") or "")
     name = " ".join(texts)
     is_amazon = "Amazon EC2" in name
     if _METAL.search(name) or not (is_amazon or _GUESTS.search(name)):
@@ -443,7 +445,8 @@ def _udev_modules(host: Host) -> list[dict[str, str]]:
 def _slowest(modules: list[dict[str, str]]) -> int | None:
     """Return the configured rate in MT/s of the slowest module, at which all modules run.
 
-    Some firmware states the clock in MHz in its place, which is half the rate. The rate is then unknown.
+    Some firmware states the clock in MHz in its place, which is half the rate. The rate is then unknown, and
+    also if twice the stated rate is one at which such a module runs.
     """
     slowest = None
     for module in modules:
@@ -451,8 +454,8 @@ def _slowest(modules: list[dict[str, str]]) -> int | None:
         rated = first_int(module.get("SPEED_MTS")) or 0
         if speed is None or not possible(speed, "MT/s"):
             return None
-        is_half = abs(2 * speed - rated) <= 2
-        if is_half or speed < _LOWEST_MTS.get(module.get("TYPE", ""), 0):
+        is_clock = 2 * speed <= rated + 2
+        if is_clock or max(speed, rated) < _LOWEST_MTS.get(module.get("TYPE", ""), 0):
             return None
         slowest = min(speed, slowest or speed)
     return slowest

@@ -76,7 +76,7 @@ def collect(host: Host, interface: str | None = None) -> Facts:
 
 
 def _default_interface(host: Host) -> str | None:
-    """Return the interface of the default route with the lowest metric."""
+    """Return the interface of the default route with the lowest metric: of IPv4 or, without one, of IPv6."""
     metrics: dict[str, int] = {}
     for line in (host.read("/proc/net/route") or "").splitlines():
         # Interface, destination, gateway, flags, two counters, metric and mask.
@@ -84,6 +84,13 @@ def _default_interface(host: Host) -> str | None:
         # Routes that reject packets have the interface ``*``.
         if name != "*" and destination == mask == "00000000":
             metrics[name] = min(int(metric), metrics.get(name, int(metric)))
+    if not metrics:
+        # Length of the destination's prefix, metric in hexadecimal, and interface. Linux lists a default
+        # route through ``lo`` that rejects packets.
+        route = r"(?m)^0{32} 00 \w+ \w+ \w+ (\w+) .* (\S+)$"
+        for metric, name in re.findall(route, host.read("/proc/net/ipv6_route") or ""):
+            if name != "lo":
+                metrics[name] = min(int(metric, 16), metrics.get(name, int(metric, 16)))
     return min(metrics, key=metrics.__getitem__, default=None)
 
 
@@ -126,12 +133,16 @@ def _members(host: Host, name: str) -> list[str] | None:
 
 
 def _wired(host: Host, name: str) -> list[str]:
-    """Return the interfaces below a virtual one that lead to a device.
+    """Return the interfaces below a virtual one that lead to a device and are not down.
 
-    Interfaces of virtual machines and containers do not, and are left out.
+    Interfaces of virtual machines and containers lead to none, and are left out.
     """
-    members = _members(host, name) or []
-    return [one for one in members if _kind(host, one) != "virtual" or _wired(host, one)]
+    wired = []
+    for member in _members(host, name) or ():
+        is_down = host.read(f"/sys/class/net/{member}/operstate") == "down"
+        if not is_down and (_kind(host, member) != "virtual" or _wired(host, member)):
+            wired.append(member)
+    return wired
 
 
 def _speed(host: Host, name: str) -> _Speed:
@@ -199,10 +210,12 @@ def _infiniband(host: Host, name: str) -> _Speed:
     """
     place = f"/sys/class/net/{name}"
     ports = host.glob(f"{place}/device/infiniband/*/ports/*")
-    # Several ports of a device are numbered from 0 here, but from 1 below the device.
-    index = host.read(place, "dev_port") or host.read(place, "dev_id")
-    if len(ports) > 1 and index is not None:
-        ports = [port for port in ports if port.endswith(f"/{int(index, 0) + 1}")]
+    # Several ports of a device are numbered from 0 here, but from 1 below the device. Before Linux 4.19,
+    # ``dev_port`` is 0 for each port.
+    numbers = [text for text in host.read_files(place, "dev_id", "dev_port") if text]
+    if len(ports) > 1 and numbers:
+        index = max(int(text, 0) for text in numbers)
+        ports = [port for port in ports if port.endswith(f"/{index + 1}")]
     # The rate of a port is a text such as ``56 Gb/sec (4X FDR)``: lanes and generation in brackets.
     for port in ports:
         text = host.read(port, "rate")

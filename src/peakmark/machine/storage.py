@@ -44,6 +44,7 @@ _DISK_FACTS = [
     "write_cache",
     "size",
     "pcie",
+    "paths",
 ]
 """Facts of a disk. They are unknown if the scratch directory is not on a local disk."""
 _DATASHEET = "write disk.throughput in the site file, from the disk's datasheet"
@@ -92,7 +93,8 @@ def collect(host: Host, scratch: Path | None) -> Facts:
         facts["free"] = shutil.disk_usage(directory).free
     # btrfs subvolumes and bind mounts are shown as /dev/sda1[/path].
     source = re.sub(r"\[.*\]$", "", mount.get("source") or "")
-    disks = _disks(host, source, mount.get("fstype")) if source.startswith("/dev/") else []
+    tree = _devices(host, source, mount.get("fstype")) if source.startswith("/dev/") else []
+    disks = list({disk["kname"]: disk for disk in _leaves(tree)}.values())
     if not mount:
         how = "name an existing directory as scratch, and have findmnt (util-linux)"
         host.missing("storage.filesystem", how)
@@ -103,6 +105,9 @@ def collect(host: Host, scratch: Path | None) -> Facts:
         facts["members"] = names
         facts["device"] = source.removeprefix("/dev/") if len(disks) > 1 else names[0]
         facts |= _common_facts(host, [_disk(host, disk) for disk in disks])
+        if len(disks) > 1:
+            # A RAID 1 is smaller than its disks. Several devices of btrfs do not tell how they are used.
+            facts["size"] = tree[0].get("size") if len(tree) == 1 else None
     else:
         if facts["filesystem"] in NETWORK_FILESYSTEMS:
             facts["interface"] = "network"
@@ -119,8 +124,8 @@ def _mount(host: Host, directory: Path) -> Facts:
     return dict(mounts[-1])
 
 
-def _disks(host: Host, source: str, filesystem: str | None) -> list[Facts]:
-    """Return the physical disks below a block device, such as a partition, LVM volume or RAID."""
+def _devices(host: Host, source: str, filesystem: str | None) -> list[Facts]:
+    """Return lsblk's entries of the block devices of a filesystem: one, or all devices of btrfs."""
     devices = _lsblk(host, source)
     # findmnt shows only one of the devices of btrfs.
     if filesystem == "btrfs" and devices:
@@ -128,10 +133,7 @@ def _disks(host: Host, source: str, filesystem: str | None) -> list[Facts]:
             names = [path.rpartition("/")[2] for path in host.glob(folder, "*")]
             if devices[0]["kname"] in names:
                 devices = _lsblk(host, *(f"/dev/{name}" for name in names))
-    disks: dict[str, Facts] = {}
-    for disk in _leaves(devices):
-        disks.setdefault(disk["kname"], disk)
-    return list(disks.values())
+    return devices
 
 
 def _lsblk(host: Host, *sources: str) -> list[Facts]:
@@ -144,12 +146,13 @@ def _lsblk(host: Host, *sources: str) -> list[Facts]:
 def _leaves(devices: list[Facts]) -> Iterator[Facts]:
     """Yield the devices in lsblk's tree that have no children, and disks that have several paths.
 
-    The children of such a disk are its paths, which have the disk's model.
+    The children of such a disk are its paths, which have the disk's model. The entry has their number.
     """
     for device in devices:
         below = list(_leaves(device.get("children") or []))
         if below and device.get("type") == "mpath":
-            yield {**below[0], "kname": device["kname"], "size": device.get("size")}
+            disk = {"kname": device["kname"], "size": device.get("size"), "paths": len(below)}
+            yield {**below[0], **disk}
         elif below:
             yield from below
         elif device.get("kname"):
@@ -159,14 +162,13 @@ def _leaves(devices: list[Facts]) -> Iterator[Facts]:
 def _common_facts(host: Host, disks: list[Facts]) -> Facts:
     """Return the facts of the disks of one filesystem. A fact in which they differ is None.
 
-    The size is the sum of all. Several disks have no limit, because it depends on how files are spread.
+    Several disks have no limit, because it depends on how files are spread.
     """
     common = dict(disks[0])
     for disk in disks[1:]:
         for key, value in disk.items():
             if common[key] != value:
                 common[key] = None
-    common["size"] = sum(disk["size"] or 0 for disk in disks) or None
     if len(disks) > 1:
         common["interface_limit"] = common["interface_limit_formula"] = None
         host.missing("storage.interface_limit", f"the filesystem has several disks: {_DATASHEET}")
@@ -190,9 +192,11 @@ def _disk(host: Host, disk: Facts) -> Facts:
     rotational, pcie = host.read_switch(place, "queue/rotational"), None
     if interface == "virtio":
         rotational = None  # virtual disks report that they rotate by default
+    paths = disk.get("paths")
     if interface == "nvme":
-        device = _controller(host, disk["kname"])
+        device, count = _controller(host, disk["kname"])
         pcie = pcie_link(host, device) if device else None
+        paths = paths or count
     return {
         "model": (disk.get("model") or "").strip() or None,
         "rotational": rotational,
@@ -205,24 +209,25 @@ def _disk(host: Host, disk: Facts) -> Facts:
         "write_cache": host.read(place, "queue/write_cache"),
         "size": first_int(str(disk.get("size"))),
         "pcie": pcie,
+        "paths": paths,
     }
 
 
-def _controller(host: Host, name: str) -> str | None:
-    """Return the PCI device of an NVMe disk; None if several controllers have the disk.
+def _controller(host: Host, name: str) -> tuple[str | None, int | None]:
+    """Return (PCI device of an NVMe disk, number of its controllers).
 
     nvme0n1 belongs to nvme0, except under multipath: then its device is a subsystem, which has links to
-    its controllers.
+    its controllers. The device is None if there are several, or if the subsystem has no links.
     """
     links = host.glob("/sys/block", name, "device/nvme*")
     controllers = [link for link in links if re.search(r"/nvme\d+$", link)]
+    if len(controllers) == 1:
+        return f"/sys/class/nvme/{controllers[0].rpartition('/')[2]}/device", 1
     match = re.match(r"nvme\d+", name)
-    controller = match[0] if match else name
-    if len(controllers) > 1:
-        return None
-    if controllers:
-        controller = controllers[0].rpartition("/")[2]
-    return f"/sys/class/nvme/{controller}/device"
+    is_subsystem = "nvme-subsys" in str(host.resolve(f"/sys/block/{name}/device"))
+    if controllers or is_subsystem or not match:
+        return None, len(controllers) or None
+    return f"/sys/class/nvme/{match[0]}/device", 1
 
 
 def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
@@ -235,7 +240,7 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
         path: path of the disk in /sys/devices, which names the port of a SATA or SAS disk.
     """
     if interface == "nvme":
-        device = _controller(host, name)
+        device, _ = _controller(host, name)
         if device is None:
             return None, None
         speed = host.read(device, "current_link_speed")

@@ -156,6 +156,8 @@ def test_channels_read_stated_or_tabled(changes, site, value, origin):
 
 def test_unknown_memory_says_why_and_a_stated_one_where_it_is_from():
     assert "virtual machine" in reason(dram(machine(cpu={"model_name": MILAN["model_name"]})))
+    of_host = {"channels": 8, "speed_mts": 3200}
+    assert "virtual machine" in reason(dram(machine(memory=of_host)))
     assert "site file" in reason(dram(machine(cpu=NEW_CHIP)))
     site = {"name": "x", "memory": {"channels": 4, "speed_mts": 3200, "source": "label"}}
     assert dram(VM, site=site).source == "site file x (label)"
@@ -172,7 +174,7 @@ def test_threads_share_the_last_cache():
     alone, both = (memory("RS-block", 24 * MIB, n, VM, clock_hz=3e9) for n in (1, 2))
     assert "fits L3" in alone.formula
     assert "partly in the L3 cache" in reason(both)
-    facts = machine(memory={"channels": 2, "speed_mts": 3200})
+    facts = machine(cpu={"virtualised": None}, memory={"channels": 2, "speed_mts": 3200})
     far = memory("RS-block", 256 * MIB, 2, facts, clock_hz=3e9)
     assert far.value == pytest.approx(51.2e9)
     # A last-level cache without threads holds nothing; 16 threads have 48 MiB.

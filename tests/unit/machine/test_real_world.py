@@ -47,6 +47,7 @@ GUESTS = f"""{links(fwpr100p0="", tap101i0="", vmbr0="fwpr100p0 nic0 tap101i0")}
     (GUESTS + links(nic0="enp3s0", enp3s0=10000), "vmbr0", 10, None),
     (GUESTS + links(nic0=""), "vmbr0", None, None),
     (GUESTS + links(nic0=-1), "vmbr0", None, None),
+    (links(br0="eth1 eth2", eth1=1000, eth2=-1) + f"\n{NET}/eth2/operstate down", "br0", 1, None),
 ])  # fmt: skip
 def test_interfaces_above_a_bond_or_a_device(tmp_path, files, name, gigabits, stream):
     files = files.replace(f"{NET}/", f"\n{NET}/")
@@ -75,14 +76,26 @@ def test_the_default_route_leads_through_an_interface(tmp_path, routes, name):
     assert network.collect(host(tmp_path, {"/proc/net/route": text}))["interface"] == name
 
 
-@pytest.mark.parametrize(("files", "gigabits"), [
-    ("dev_port 1", 54.545), ("dev_id 0x1", 54.545), ("dev_port 0", None),
+ROUTE_6 = "{0} 00 {0} 00 {0} {2} 00000001 00000000 00000003 {1}\n"
+
+
+@pytest.mark.parametrize(("routes", "name"), [
+    ([("lo", "ffffffff"), ("eth1", "00000400"), ("eth2", "00000100")], "eth2"), ([("lo", "ffffffff")], None),
 ])  # fmt: skip
-def test_each_port_of_an_adapter_has_its_own_rate(tmp_path, files, gigabits):
+def test_the_default_route_of_ipv6(tmp_path, routes, name):
+    text = "".join(ROUTE_6.format(32 * "0", *route) for route in routes)
+    assert network.collect(host(tmp_path, {"/proc/net/ipv6_route": text}))["interface"] == name
+
+
+@pytest.mark.parametrize(("number", "other", "gigabits"), [
+    ("dev_port 1", "", 54.545), ("dev_id 0x1", "dev_port 0", 54.545), ("dev_port 0", "dev_id 0x0", None),
+])  # fmt: skip
+def test_each_port_of_an_adapter_has_its_own_rate(tmp_path, number, other, gigabits):
     ports = f"{NET}/ib1/device/infiniband/mlx4_0/ports"
     text = f"""
         {NET}/ib1/type 32
-        {NET}/ib1/{files}
+        {NET}/ib1/{number}
+        {NET}/ib1/{other or "mtu 65520"}
         {ports}/1/rate 10 Gb/sec (4X SDR)
         {ports}/1/state 1: DOWN
         {ports}/2/rate 56 Gb/sec (4X FDR)
@@ -103,8 +116,9 @@ def stored(tmp_path, files, source, tree, filesystem="xfs"):
         tools[f"lsblk -J -b -s -o NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE {name}"] = (
             json.dumps({"blockdevices": devices})
         )
-    this = host(tmp_path, files, tools)
-    return storage.collect(this, tmp_path), this.unknown["storage.interface_limit"]
+    facts = storage.collect(host(tmp_path, files, tools), tmp_path)
+    row = Question("disk", "RS", "", 1 << 20, 1, "throughput", {"storage": facts})
+    return facts, limits.for_row(row).reason
 
 
 @pytest.mark.parametrize(("controllers", "gigabytes"), [
@@ -116,8 +130,21 @@ def test_a_namespace_names_its_controller(tmp_path, controllers, gigabytes):
     for name, speed in (("nvme0", "16.0"), ("nvme1", "8.0")):
         place = f"/sys/class/nvme/{name}/device"
         files += [f"{place}/current_link_speed {speed} GT/s PCIe", f"{place}/current_link_width 4"]
-    disk = storage._disk(host(tmp_path, "\n".join(files)), device("nvme0n1", tran="nvme"))
-    assert disk["interface_limit"] == (gigabytes and pytest.approx(gigabytes * 1e9, rel=1e-3))
+    tree = {"/dev/nvme0n1": [device("nvme0n1", tran="nvme")]}
+    facts, why = stored(tmp_path, "\n".join(files), "/dev/nvme0n1", tree)
+    assert facts["interface_limit"] == (gigabytes and pytest.approx(gigabytes * 1e9, rel=1e-3))
+    assert ("has 2 paths" in why) == (" " in controllers)
+
+
+def test_a_subsystem_without_controllers_has_no_link(tmp_path):
+    files = """
+        /sys/class/nvme/nvme0/device/current_link_speed 16.0 GT/s PCIe
+        /sys/class/nvme/nvme0/device/current_link_width 4
+        /sys/devices/nvme-subsys0/model M
+        /sys/block/nvme0n1/device ->../../devices/nvme-subsys0
+    """
+    tree = {"/dev/nvme0n1": [device("nvme0n1", tran="nvme")]}
+    assert stored(tmp_path, files, "/dev/nvme0n1", tree)[0]["interface_limit"] is None
 
 
 @pytest.mark.parametrize("above", [(), ("part",), ("part", "crypt")])
@@ -127,16 +154,19 @@ def test_paths_are_one_disk(tmp_path, above):
         tree = device(f"dm-{number + 1}", tree, kind=kind, size=7)
     facts, why = stored(tmp_path, "", "/dev/mapper/mpatha", {"/dev/mapper/mpatha": [tree]})
     assert (facts["members"], facts["size"], facts["interface"]) == (["dm-0"], 8, "fc")
-    assert "several disks" not in why
+    assert "4 paths" in why
 
 
-@pytest.mark.parametrize(("members", "count"), [("sda1 sdb1", 2), ("sdc1 sdd1", 1)])
-def test_btrfs_on_two_disks(tmp_path, members, count):
+@pytest.mark.parametrize(
+    ("members", "count", "size"), [("sda1 sdb1", 2, None), ("sdc1 sdd1", 1, 8)]
+)
+def test_btrfs_on_two_disks(tmp_path, members, count, size):
     files = "\n".join(f"/sys/fs/btrfs/9f3a/devices/{name}/size 1" for name in members.split())
     one, two = (device(f"sd{x}1", device(f"sd{x}", tran="sata"), kind="part") for x in "ab")
     tree = {"/dev/sda1 /dev/sdb1": [one, two], "/dev/sda1": [one]}
     facts, why = stored(tmp_path, files, "/dev/sda1[/@home]", tree, "btrfs")
-    assert len(facts["members"]) == count and ("several disks" in why) == (count == 2)
+    assert (len(facts["members"]), facts["size"]) == (count, size)
+    assert ("2 disks hold the file system" in why) == (count == 2)
 
 
 def memory_row(threads, facts, **more):
@@ -149,18 +179,20 @@ def memory_row(threads, facts, **more):
     (("Amazon EC2", "m6g.large"), True), (("Amazon EC2", "m6g.metal"), False),
     (("Microsoft Corporation", "Virtual Machine"), True), (("QEMU", "KVM Virtual Machine"), True),
     (("GIGABYTE", "R272-P30-JG"), False), (("Microsoft Corporation", "C2080"), False),
+    (("", "", "linux,dummy-virt"), True),
 ])  # fmt: skip
 def test_a_guest_on_arm_has_no_limit_of_the_socket(tmp_path, texts, is_guest):
     system = "/sys/devices/system/cpu"
-    files = dict(zip(("sys_vendor", "product_name"), texts, strict=True))
-    files = {f"/sys/class/dmi/id/{name}": text for name, text in files.items()}
+    dmi = "/sys/class/dmi/id"
+    names = (f"{dmi}/sys_vendor", f"{dmi}/product_name", "/proc/device-tree/compatible")
+    files = dict(zip(names, texts, strict=False))
     files["/proc/cpuinfo"] = (
         "processor: 0\nFeatures: asimd\nCPU implementer: 0x41\nCPU part: 0xd0c\n"
     )
     lscpu = '{"lscpu": [{"field": "Model name:", "data": "Neoverse-N1"}]}'
     this = host(tmp_path, {**files, f"{system}/online": "0-1"}, {"lscpu -J": lscpu})
     facts = hardware.collect_cpu(this)
-    assert facts["virtualised"] == (texts[0] if is_guest else None)
+    assert facts["virtualised"] == ((texts[0] or "unknown hypervisor") if is_guest else None)
     assert memory_row(2, {"cpu": facts}).value is None
 
 
@@ -177,7 +209,8 @@ def test_numa_nodes_have_cores(tmp_path, nodes, count):
 @pytest.mark.parametrize(("kind", "rated", "configured", "rate"), [
     ("DDR3", 1600, 800, None), ("DDR4", 2400, 1200, None), ("DDR4", 2133, 1067, None),
     ("DDR5", 2400, 2400, None), ("DDR4", "Unknown", 65535, None), ("DDR4", "Unknown", 2400, 2400),
-    ("DDR5", 5600, 4400, 4400), ("DDR4", 2133, 1333, 1333),
+    ("DDR5", 5600, 4400, 4400), ("DDR4", 2133, 1333, 1333), ("DDR4", 3200, 1467, None),
+    ("DDR4", 1600, 1600, None), ("DDR4", "Unknown", 1333, None), ("DDR3", 1066, 1066, 1066),
 ])  # fmt: skip
 def test_the_clock_of_a_module_is_not_its_rate(tmp_path, kind, rated, configured, rate):
     slot = {"TYPE": kind, "SIZE": 1 << 32, "BANK_LOCATOR": "CHANNEL A", "FORM_FACTOR": "DIMM"}
@@ -193,7 +226,7 @@ def test_the_clock_of_a_module_is_not_its_rate(tmp_path, kind, rated, configured
 @pytest.mark.parametrize(("design", "model", "sockets"), [
     ("Zen 4", "AMD Instinct MI300A Accelerator", 4), ("Zen 4", "AMD Instinct MI300A Accelerator", 1),
     ("Zen 4", "AMD EPYC 9V64H 88-Core Processor", 2), ("Sapphire Rapids", "Intel(R) Xeon(R) CPU Max 9480", 2),
-    ("Zen 4", "some board", 4),
+    ("Zen 4", "some board", 4), ("Knights Landing", "Intel(R) Xeon Phi(TM) CPU 7250 @ 1.40GHz", 1),
 ])  # fmt: skip
 def test_memory_in_the_package_is_not_that_of_the_channels(design, model, sockets):
     cpu = {"microarchitecture": design, "model_name": model, "sockets": sockets}

@@ -15,8 +15,8 @@ def mounted(target, source, kind):
 
 
 def disks(*nodes):
-    """What findmnt and lsblk print for /dev/mapper/data on these disks."""
-    volume = {"name": "data", "kname": "dm-0", "type": "lvm", "children": list(nodes)}
+    """What findmnt and lsblk print for /dev/mapper/data, a RAID 1 of 1 B on these disks."""
+    volume = {"name": "data", "kname": "dm-0", "type": "raid1", "size": 1, "children": list(nodes)}
     tree = json.dumps({"blockdevices": [volume]})
     return {"findmnt": mounted("/data", "/dev/mapper/data[/sub]", "xfs"), "lsblk": tree}
 
@@ -73,6 +73,6 @@ def test_sata_and_sas_are_limited_by_the_rate_of_their_link(tmp_path):
         assert (facts["interface"], facts["interface_limit"]) == (interface, limit)
     this = host(tmp_path, "", disks(sata, sas))
     facts = storage.collect(this, tmp_path)
-    assert (facts["members"], facts["size"]) == (["sda", "sdb"], 3)
+    assert (facts["members"], facts["size"]) == (["sda", "sdb"], 1)
     assert facts["interface"] is facts["interface_limit"] is None
     assert "several disks" in this.unknown["storage.interface_limit"]

@@ -291,9 +291,10 @@ def energy(campaign):
 
 
 def other_facts(campaign):
-    """Tell the speed of the memory, and give node2 another kernel."""
+    """Tell the memory of nodes that are no virtual machines, and give node2 another kernel."""
     for host, facts in campaign.facts.items():
         facts["memory"] |= {"channels": 8, "speed_mts": 3200}
+        facts["cpu"] |= {"virtualised": None}
         facts["os"] |= {"kernel": "5.14.0" if host == "node2" else "6.1.0"}
 
 

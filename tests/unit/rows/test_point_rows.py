@@ -116,7 +116,8 @@ def test_equal_nodes_with_other_limits_have_the_best_one(tmp_path):
         measured += make.runs("rambench", "RS", 1e10, repetition=number, host=host)
     memory = {"speed_mts": 3200, "channels": 8, "populated_channels": 8}
     half = memory | {"channels": 4, "populated_channels": 4}
-    hosts = machines(a={"memory": memory}, b={"memory": half})
+    cpu = {"virtualised": None}
+    hosts = machines(a={"memory": memory, "cpu": cpu}, b={"memory": half, "cpu": cpu})
     frames = make.frames(tmp_path / "c", measured, machines=hosts)
     (row,) = own_of(frames)
     assert row.limit == 8 * 3200e6 * 8 and not notes(frames, "hosts")

@@ -1,6 +1,7 @@
 """Outputs of versions and machines that are not here, in the forms in which people published them."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -107,6 +108,14 @@ def test_iozone_without_o_direct_is_refused(case):
     text = samples.text_of(f"iozone/{case}").replace("\tO_DIRECT feature enabled\n", "")
     with pytest.raises(Unavailable, match=r"compiled without O_DIRECT.*use fio"):
         samples.parse(f"iozone/{case}", text)
+
+
+@pytest.mark.parametrize(("version", "is_old"), [("2.15", True), ("2.1.11", True), ("3.1", False)])
+def test_old_fio_is_refused(tmp_path, version, is_old):
+    tool = REGISTRY["fio"].find(samples.script(tmp_path / "fio", f"echo fio-{version}"))
+    cell = samples.cell("fio", "RS", "psync", 1 << 20, 1, size="16MiB")
+    with pytest.raises(Unavailable, match="too old") if is_old else nullcontext():
+        REGISTRY["fio"].prepare(cell, tool, samples.workspace(tmp_path))
 
 
 def chase(access_bytes, threads=1):

@@ -9,10 +9,11 @@ extended a runtime of 1.0 s to 2.5 s. Bytes / runtime is therefore the rate of t
 from __future__ import annotations
 
 import math
+import re
 
 from peakmark.catalogue import disk_variant
 from peakmark.cell import Cell
-from peakmark.errors import ParseError
+from peakmark.errors import ParseError, Unavailable
 from peakmark.tools import common
 from peakmark.tools.base import (
     Command,
@@ -64,6 +65,12 @@ class Fio(Instrument):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         record = common.needed_block(cell)
         common.need_sectors(record, workspace)
+        # Version 2 counts in KiB and µs, and its JSON lacks the fields that ``parse`` reads.
+        if re.match(r"[12]\.", tool.version):
+            raise Unavailable(
+                f"fio {tool.version} is too old: peakmark reads the output of fio 3.0 and later",
+                f"install a newer fio: {self.build}",
+            )
         engine, depth = engine_of(cell)
         total, seed = amount_of(cell), common.option_number(cell, "seed")
         words = (

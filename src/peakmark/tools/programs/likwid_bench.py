@@ -217,6 +217,9 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
         )
     if store == "streaming":
         stem += "_mem"
+        # On POWER, only kernels with VSX write without reading: ``store_mem`` has ordinary stores.
+        if any(name.endswith("_vsx4") for name in offered):
+            offered -= {stem}
     wanted = cell.options.get("isa") or "auto"
     for isa in _ISAS:
         test = stem + isa.suffix
