@@ -1,9 +1,13 @@
 """MPI between two nodes and on one, started by srun and by mpirun."""
 
 import json
+import signal
+from itertools import chain
+from pathlib import Path
 
 import pytest
 import yaml
+from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
 from peakmark.machine import mpi
@@ -39,12 +43,17 @@ def osu_latency():
 
 
 def measure(workflow, settings, code=0, **more):
-    """Run a campaign with these ``settings`` as the section ``mpi`` of the site file, and return what it prints."""
+    """Run a campaign as ``write_site`` configures it, and return what it prints."""
+    write_site(workflow, settings, **more)
+    return workflow.snakemake(*TO_TABLES, code=code)
+
+
+def write_site(workflow, settings, **more):
+    """Configure a campaign with these ``settings`` as the section ``mpi`` of the site file."""
     path = workflow.directory / "site.yaml"
     facts = {"environment": ENVIRONMENT, **settings}
     path.write_text(yaml.safe_dump({"schema": 1, "name": "here", "mpi": facts}))
     workflow.configure(**{"mpi": [BETWEEN], "site": str(path), "fan_out": "node", **more})
-    return workflow.snakemake(*TO_TABLES, code=code)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +126,29 @@ def test_a_start_that_fails_is_not_possible_until_the_site_file_has_another_way(
     said = measure(equal_workflow, {})
     assert "4 cells were not possible" in said
     assert {record["status"] for record in equal_workflow.records().values()} == {"ok"}
+
+
+@pytest.mark.trouble
+@pytest.mark.parametrize("settings", [{}, {"launch": "mpirun"}], ids=["srun", "mpirun"])
+def test_a_cancelled_campaign_leaves_nothing_behind_and_is_resumed(equal_workflow, settings):
+    shared = Path("/dev/shm")
+    before = {*shared.iterdir()}
+
+    def running(name):
+        processes = chain.from_iterable(map(equal_workflow.cluster.processes, ("node1", "node2")))
+        return sum(process.name == name for process in processes)
+
+    write_site(equal_workflow, settings, mpi=[{**MANY, "seconds": 8}])
+    process = equal_workflow.start(*TO_TABLES)
+    wait_until(lambda: running("mpibench") >= 2, 60.0, "the ranks run", 0.1)
+    process.send_signal(signal.SIGINT)
+    equal_workflow.end(process)
+    wait_until(lambda: not equal_workflow.queued(), 60.0, "no job is left", 0.1)
+    assert [running(name) for name in ("mpibench", "srun", "mpirun", "orted")] == [0, 0, 0, 0]
+    assert {*shared.iterdir()} <= before and not equal_workflow.records()
+    equal_workflow.snakemake(*TO_TABLES)
+    (record,) = equal_workflow.records().values()
+    assert record["status"] == "ok"
 
 
 def test_a_library_without_compiler_is_one_line(equal_workflow):

@@ -20,7 +20,7 @@ CEILINGS = {
     "plan": 7_720,
     "rows": 23_170,
     "slurm": 4_680,
-    "run": 11_410,
+    "run": 11_480,
     "storage": 2_790,
     "tools": 15_390,
     "views": 26_950,

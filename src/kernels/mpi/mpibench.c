@@ -1,4 +1,5 @@
 /* mpibench: latencies and rates of messages and collective operations between the ranks of MPI. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,8 @@ int main(int argc, char **argv) {
     static struct exchange exchange;
     struct team team = {0};
     struct ranks ranks;
+    /* A sentence stays whole where the launcher mixes what several ranks print. */
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
     parse_arguments(&a, argc, argv);
     check_block(&a, find_workload(a.workload));
     ranks_start(&ranks, a.timeout > 0 ? a.timeout : TIMEOUT_S + a.seconds + a.warmup);

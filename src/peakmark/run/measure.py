@@ -551,6 +551,12 @@ def _check_exit_code(
     if done.returncode == NOT_POSSIBLE:
         raise Unavailable(last_line(done.stderr) or "the kernel cannot measure this cell here")
     how = f"ended with {execute.describe_end(done.returncode)}"
+    if watch.command.ranks:
+        from peakmark.run import mpi  # late: most cells need no MPI
+
+        # One rank has the reason. Launcher and library add lines for each of the others.
+        name = execute.program_name(done.argv)
+        raise MeasurementError(f"{name} {how}: {mpi.reason_of(done)}")
     reason = _out_of_memory(kills) or watch.trouble()
     core = _wrong_core(done)
     if reason is None and core is not None:

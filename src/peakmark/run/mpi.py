@@ -52,10 +52,18 @@ _REPORTS = (
 """Patterns of a transport in these reports: UCX, a newer UCX, Open MPI's BTLs, OFI, Open MPI's PML."""
 _ALONE = "was started with 1:"
 """Words of mpibench in a rank that found no other, because launcher and library do not fit."""
-_REASON = re.compile(r"^(?:mpibench|srun: error|Abort|Fatal)|(?:ERROR|error|not found|cannot)")
-"""Line of output that says why no rank started."""
-_ORIGIN = re.compile(r"^\[[\w.:-]+\] *")
+_REASONS = (
+    r"^mpibench: .",
+    r"signal \d|Killed|KILLED",
+    r"^(?:srun: error|Abort|Fatal)|ERROR|error|not found|cannot",
+)
+"""Patterns of a line of output that says why ranks did not start or ended; the most telling one is first."""
+_PASSING = re.compile(r"Unable to (?:create step|confirm allocation)|Socket timed out")
+"""Words of srun whose job has ended, or that Slurm does not answer: not the fault of a launcher."""
+_ORIGIN = re.compile(r"^\[[\w.:@-]+\] *")
 """Host and process that printed a line, such as ``[node1:4711]``. Without them equal reasons are one."""
+_CAUSE = re.compile(r"^\w+\(\d+\)\.*: *(\S.*)$", re.MULTILINE)
+"""Line of MPICH's error stack that has a text; the last one is the cause."""
 
 
 class Compiled(msgspec.Struct):
@@ -209,6 +217,7 @@ class Starter:
 
         Raises:
             Unavailable: ranks start in no way. This is not tried again for these nodes in the same run.
+            MeasurementError: the job has ended, or Slurm does not answer.
         """
         known = _read(self.campaign, self._file)
         if known:
@@ -220,6 +229,8 @@ class Starter:
             if found:
                 files.write_text(self.campaign / FOLDER / self._file, _text(found))
                 return found
+            if _PASSING.search(reason):
+                raise MeasurementError(reason)
             files.write_text(self.campaign / FOLDER / failure, reason)
         raise Unavailable(
             reason, "section mpi of the site file chooses another launcher, type or library"
@@ -276,7 +287,7 @@ class Starter:
         command = two.start(Command(argv, PROBE_S + 10.0, ranks=ranks), launch)
         done = _run(command, folder / "plain")
         if done.returncode:
-            raise MeasurementError(_reason(done))
+            raise MeasurementError(reason_of(done))
         # The reports would hide the reason of a failure, so that they are asked for now.
         verbose = replace(command, env={**command.env, **_VERBOSE})
         return msgspec.structs.replace(
@@ -357,17 +368,22 @@ def _run(command: Command, folder: Path) -> Completed:
     return execute.run(command, folder)
 
 
-def _reason(done: Completed) -> str:
-    """Return the line of output that says why the ranks did not start."""
+def reason_of(done: Completed) -> str:
+    """Return the line of output that says why ranks did not start, or why they ended."""
     if _ALONE in done.stderr:
         return "each rank is alone"
+    if causes := _CAUSE.findall(done.stderr):
+        return str(causes[-1])
     lines = [
         _ORIGIN.sub("", line).strip("- ").rstrip(".")
         for line in (done.stderr + done.stdout).splitlines()
     ]
     lines = [line for line in lines if line]
-    telling = [line for line in lines if _REASON.search(line)]
-    return [*telling, *lines, f"exit code {done.returncode}"][0][:200]
+    for pattern in _REASONS:
+        for line in lines:
+            if re.search(pattern, line):
+                return line[:200]
+    return [*lines, f"exit code {done.returncode}"][0][:200]
 
 
 def _transport(done: Completed) -> str:

@@ -5,7 +5,7 @@ import pytest
 from tests.programs import executable
 
 from peakmark.config.types import SiteMpi
-from peakmark.errors import Unavailable
+from peakmark.errors import MeasurementError, Unavailable
 from peakmark.run import mpi
 from peakmark.tools.base import Completed
 
@@ -62,6 +62,14 @@ def test_a_failed_start_is_tried_once_in_a_run(campaign, tmp_path):
     assert told[0] == told[1] and not (tmp_path / "2").exists()
 
 
+def test_a_job_that_has_ended_says_nothing_of_the_launchers(campaign, tmp_path):
+    said = "srun: error: Unable to create step for job 7: Job/step already completing or completed"
+    executable(tmp_path / "bin" / "srun", f"#!/bin/sh\necho '{said}' >&2; exit 1\n")
+    with pytest.raises(MeasurementError, match="already completing"):
+        starter(campaign).launch(tmp_path / "tried")
+    assert not [*campaign.glob("mpi/no-launch-*")]
+
+
 def test_each_way_has_the_reason_of_its_launcher(campaign, tmp_path, monkeypatch):
     """Also without any: srun that lists no type, no mpirun, and a type that is set outside of a job."""
     failing = "#!/bin/sh\n[ \"$1\" = --mpi=list ] || echo '[n1:7] srun: error: no such plugin: pmix' >&2; exit 1\n"
@@ -112,6 +120,20 @@ def test_each_mpirun_gets_its_own_options(campaign, tmp_path, version, words):
 )
 def test_the_transport_is_read_from_the_librarys_report(text, transport):
     assert mpi._transport(Completed((), 0, "", text)) == transport
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("srun: error: node1: task 0: Exited\nmpibench: rank 1 got a wrong sum", "mpibench: rank 1 got a wrong sum"),
+        ("Primary job terminated, an error\nrank 1 on node n2 exited on signal 9 (Killed).", "rank 1 on node n2 exited on signal 9 (Killed)"),
+        ("Abort(6): error stack:\nMPI_Init(59).: \nexchange(145).: ucx failed(Endpoint timeout)", "ucx failed(Endpoint timeout)"),
+        ("[proxy:0:0@node1] demux error", "demux error"),
+        ("", "exit code 1"),
+    ],
+)  # fmt: skip
+def test_the_most_telling_line_is_the_reason(text, reason):
+    assert mpi.reason_of(Completed((), 1, "", text)) == reason
 
 
 def test_outside_of_a_job_the_ranks_are_on_this_machine(campaign, monkeypatch):
