@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from peakmark.check.verdict import read_node
+from peakmark.check.command import read_node
 from peakmark.formatting import format_size
 from peakmark.machine.host import Host
 from peakmark.rows import CHECK, FOLDER, expectations

@@ -15,7 +15,7 @@ from peakmark.errors import RecordError, tell
 from peakmark.machine import gpu, hardware, job_limits, network, software, storage
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
-from peakmark.storage import facts_files as stored
+from peakmark.storage import records
 from peakmark.tools import present
 from peakmark.tools.base import Tool
 
@@ -113,7 +113,7 @@ def cached(
         if kernels is not None:
             tools, cpubench = present(kernels), kernels / "cpubench"
         facts = collect(scratch, tools, cpubench, host)
-        stored.write(path, facts)
+        records.write_facts(path, facts)
         return facts
     facts["limits"] = job_limits.collect(host, cpu_locations=cpu_locations)
     facts["slurm"] = job_limits.slurm_job((facts["slurm"] or {}).get("version"))
@@ -127,8 +127,8 @@ def _stored(path: Path) -> Facts | None:
     if not path.exists():
         return None
     try:
-        return stored.read(path)
+        return records.read_facts(path)
     except RecordError as error:
-        aside = stored.set_aside(path.parent.parent, path.stem)
+        aside = records.set_aside_facts(path.parent.parent, path.stem)
         tell(f"{error}: collected again, the old file is kept in {aside}")
         return None

@@ -22,7 +22,7 @@ from peakmark.comparability import equipment_of
 from peakmark.config.types import Planned, Sample
 from peakmark.errors import ConfigError
 from peakmark.formatting import counted, natural, plural, short_name
-from peakmark.storage import facts_files
+from peakmark.storage import records
 
 ANY = "any"
 """Node of cells for which Slurm chooses the node."""
@@ -270,7 +270,7 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
 
 def _processors(folder: Path | None) -> dict[str, str]:
     """Return short name of each node that the campaign has measured -> its processor."""
-    facts = facts_files.survey(folder)[0] if folder else {}
+    facts = records.survey_facts(folder)[0] if folder else {}
     return {short_name(host): equipment_of(known).cpu for host, known in facts.items()}
 
 

@@ -23,8 +23,7 @@ from peakmark.rows.fleet import (
     list_slow_nodes,
     list_slow_parts,
 )
-from peakmark.rows.node_classes import list_nodes
-from peakmark.rows.recorded_facts import add_reasons
+from peakmark.rows.node_classes import add_reasons, list_nodes
 from peakmark.rows.row_warnings import add_warnings
 from peakmark.rows.rows import build_rows
 from peakmark.rows.runs import read_runs

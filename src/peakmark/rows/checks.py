@@ -20,8 +20,8 @@ from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows.point_limits import ABOVE
 from peakmark.rows.rows import MOST, Line, Messages, RowRuns, in_how_many
 from peakmark.rows.runs import WAITED
-from peakmark.run import noise
 from peakmark.statistics import ENOUGH, median
+from peakmark.storage import activity
 
 LOSS = 0.01
 """Largest share of lost UDP datagrams that is not reported. RFC 2544 defines throughput without loss."""
@@ -381,7 +381,7 @@ def disturbed(measured: RowRuns) -> Messages:
             users = words("other-users", users=worst["users"]) if worst["users"] else ""
             busy = words("busy", busy=worst["busy"], users=users)
         yield from measured.repeated(
-            "other-load", others, least=noise.OTHERS, where=where, busy=busy
+            "other-load", others, least=activity.OTHERS, where=where, busy=busy
         )
         steal = [run["steal"] or 0.0 for run in runs]
         yield from measured.repeated("steal", steal, least=STEAL, where=where)
@@ -422,7 +422,7 @@ def clock(measured: RowRuns) -> Messages:
     for run in measured.runs:
         if run.clock_before_hz and run.clock_after_hz:
             changes.append(run.clock_after_hz / run.clock_before_hz - 1)
-    large = [change for change in changes if abs(change) > noise.MATTERS]
+    large = [change for change in changes if abs(change) > activity.MATTERS]
     if not large:
         return
     largest = max(large, key=abs)
@@ -447,7 +447,7 @@ def below_nominal(measured: RowRuns) -> Messages:
     # A clock below LOWEST_DESIGNED is judged for wide vectors too: no CPU is designed for it.
     if has_wide and seen >= LOWEST_DESIGNED * nominal:
         judged = idle_clock(measured) or seen
-    if judged < (1 - noise.MATTERS) * nominal:
+    if judged < (1 - activity.MATTERS) * nominal:
         values = {"clock": judged, "nominal": nominal}
         yield message("slowed-down", Trust.CARE, case="below-nominal", **values)
 

@@ -24,7 +24,7 @@ from peakmark.storage.results import Results, StoredRecord
 LEAST_MARGIN = 1.1
 """Least factor between the worst end of the class's interval and the bound that slow nodes miss.
 
-Other programs may take 5 % of the CPUs unnoticed (``noise.MATTERS``), and good nodes vary by up to 5 %
+Other programs may take 5 % of the CPUs unnoticed (``activity.MATTERS``), and good nodes vary by up to 5 %
 from day to day.
 """
 LEAST_VALUES = 3

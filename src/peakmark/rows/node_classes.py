@@ -1,23 +1,30 @@
-"""Sort nodes into classes of equal equipment, and find limits that a node has and its class has not."""
+"""Sort nodes into classes of equal equipment, and find in what nodes of one class differ.
+
+A node may have a limit that its class has not, such as a CPU quota. Facts that the slow nodes of a class alone
+have in common may be the reason for their slowness.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median_high
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from peakmark.comparability import Equipment, equipment_of
+from peakmark.comparability import Equipment, equipment_of, fact, flat, matters
 from peakmark.formatting import gigabytes, natural, quantity
+from peakmark.messages import Message, message
 from peakmark.rows import schema
 from peakmark.storage.results import Results
 
 LEAST_NODES = 4
 """Fewest nodes of a class that can be compared with each other."""
+SHOWN = 3
+"""Largest number of differing facts that are listed for a node."""
 
 
 def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
@@ -158,3 +165,99 @@ def joined_class(own: Equipment, sizes: Mapping[Equipment, int]) -> Equipment:
 def class_name(number: int) -> str:
     """Return ``A`` to ``Z`` for the numbers 0 to 25, then ``Z1``, ``Z2`` and so on."""
     return chr(ord("A") + number) if number < 26 else f"Z{number - 25}"
+
+
+# -- reasons for slow nodes
+
+
+def add_reasons(
+    fleet: pd.DataFrame,
+    rows: pd.DataFrame,
+    nodes: pd.DataFrame,
+    results: Results,
+) -> pd.DataFrame:
+    """Add the column ``reasons``: facts that the slow nodes of a class alone have in common, as sentences.
+
+    Facts are listed in ``data/comparability.csv``, with the rows for which they matter. They prove no cause.
+
+    Args:
+        fleet: frame ``fleet``.
+        rows: frame ``rows``.
+        nodes: frame ``nodes``.
+        results: records and facts of the campaign.
+    """
+    classes = nodes.set_index("node")["class"]
+    texts: dict[Any, str] = {}
+    # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.
+    is_node = fleet["kind"].eq("node") & fleet["table"].eq("")
+    for subsystem, of_subsystem in fleet[is_node].groupby("subsystem"):
+        facts = facts_of_nodes(rows[rows["subsystem"].eq(subsystem)], results)
+        for name, of_class in of_subsystem.groupby(of_subsystem["name"].map(classes)):
+            members = facts[facts["node"].map(classes).eq(name)]
+            shared = [*distinctive_facts(members, of_class["name"].tolist())][:SHOWN]
+            sentences = [each.full_sentence for each in shared]
+            texts |= dict.fromkeys(of_class.index, json.dumps(sentences, ensure_ascii=False))
+    reasons = pd.Series(texts, index=fleet.index, dtype="object").fillna("")
+    return fleet.assign(reasons=reasons)
+
+
+def facts_of_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Return the facts of nodes that matter to their rows: columns ``node``, ``title`` and ``text``.
+
+    Args:
+        rows: rows of one subsystem.
+        results: records and facts of the campaign.
+    """
+    own_rows = rows[rows["is_own"] & rows["n"].gt(0)]
+    lines = []
+    # One row is enough: all rows of a node have the same hosts, and so the same facts.
+    for row in schema.lines(own_rows.drop_duplicates("node")):
+        known = facts_that_matter(json.loads(row.hosts), row.subsystem, row.instrument, results)
+        known |= json.loads(row.recorded)
+        lines += [(row.node, title, text) for title, text in known.items()]
+    return pd.DataFrame(lines, columns=["node", "title", "text"])
+
+
+def facts_that_matter(
+    hosts: Sequence[str], subsystem: str, instrument: str, results: Results
+) -> dict[str, str]:
+    """Return the facts of hosts that matter to rows of a program, by title.
+
+    If the hosts differ in a fact, the text lists all values: ``A or B``.
+    """
+    known: dict[str, dict[str, None]] = {}
+    for host in hosts:
+        for name, text in flat(results.facts.get(host)):
+            if matters(name, subsystem, instrument):
+                known.setdefault(fact(name)["title"], {})[text] = None
+    return {title: " or ".join(sorted(texts)) for title, texts in known.items()}
+
+
+def distinctive_facts(facts: pd.DataFrame, slow: Sequence[str]) -> Iterator[Message]:
+    """Yield a message on each fact that all slow nodes of a class share and no other node has.
+
+    Args:
+        facts: facts of the nodes of the class, as ``facts_of_nodes`` returns them.
+        slow: names of the slow nodes.
+    """
+    healthy = facts.loc[~facts["node"].isin(slow), "node"].nunique()
+    for title, of_title in facts.groupby("title", sort=False):
+        is_slow = of_title["node"].isin(slow)
+        own = of_title.loc[is_slow, "text"]
+        others = of_title.loc[~is_slow, "text"]
+        is_shared = len(own) == len(slow) and own.nunique() == 1
+        if not is_shared or others.isin(own).any():
+            continue
+        usual = others.value_counts()
+        usual[""] = healthy - len(others)
+        # A fact that differs on every node is an identifier (a serial number), not a cause.
+        if 2 * usual.max() <= healthy:
+            continue
+        yield message(
+            "differs",
+            what=str(title),
+            value=own.iloc[0],
+            usual=str(usual.idxmax()) or "unknown",
+            slow=len(slow),
+            others=healthy,
+        )

@@ -20,7 +20,6 @@ from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import OF_ANOTHER, Message, Trust, message, words, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.point_limits import add_clocks
-from peakmark.rows.recorded_facts import deviations
 from peakmark.rows.rows import Line, Messages, RowRuns, trust_of
 from peakmark.statistics import median
 from peakmark.storage.results import Results
@@ -30,6 +29,10 @@ DISAGREEMENT = 1.5
 """Ratio of two programs, as the median over their common rounds, above which they disagree."""
 THROTTLED = 0.9
 """Share of the highest clock known for the same work below which a row has a warning."""
+WRITTEN = ("instruction set", "stores", "sync", "fill")
+"""Titles of settings in which another program may differ from peakmark's kernel."""
+ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
+"""Program -> settings that the configuration does not change."""
 WHOLE_ROW = ("loopback",)
 """Codes of checks that are about the point, not about one program."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
@@ -283,6 +286,25 @@ def setting_deviations(point: MeasuredPoint) -> Messages:
         differ = deviations(own, instrument, json.loads(measured.row.settings))
         if differ and not measured.row.is_own:
             yield message("otherwise", about=instrument, ways="; ".join(differ))
+
+
+def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:
+    """Return the settings in which a program differs from peakmark's kernel, as texts.
+
+    A text reads ``fill overwrite, not new``.
+
+    Args:
+        own: settings of peakmark's kernel.
+        program: name of the other program.
+        other: settings of the other program.
+    """
+    used = {**other, **ALWAYS.get(program, {})}
+    found = []
+    for title in WRITTEN:
+        wanted = own.get(title, "auto")
+        if title in used and wanted not in ("auto", used[title]):
+            found.append(f"{title} {used[title]}, not {wanted}")
+    return found
 
 
 def program_warnings(point: MeasuredPoint) -> Messages:

@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from peakmark import statistics
-from peakmark.catalogue import SUBSYSTEMS
-from peakmark.comparability import differences, equipment_of
+from peakmark.catalogue import SHAPES, SUBSYSTEMS
+from peakmark.cell import Cell
+from peakmark.comparability import differences, equipment_of, fact, flat, is_listed, matters
 from peakmark.formatting import natural
 from peakmark.messages import Message, Trust, message, words
 from peakmark.rows import schema
 from peakmark.rows.point_limits import find_limits, kernel_of
-from peakmark.rows.recorded_facts import recorded_of, settings_of
 from peakmark.rows.runs import ROW
+from peakmark.storage.record_types import RecordContext
 from peakmark.storage.results import Results
 from peakmark.tools.common import percentile_times, read_histogram
 from peakmark.tools.tables import BY_NAME, TABLES
@@ -288,7 +290,11 @@ def find_hosts(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Add ``settings``, which the configuration asks for, and ``recorded`` from the row's first record."""
+    """Add ``settings`` and ``recorded`` from the row's first record: JSON objects of title -> text.
+
+    *Settings* are what the configuration asks for; *recorded facts* are what the record states. The file
+    ``data/comparability.csv`` lists them, and the rows for which they matter.
+    """
     records = {record.path: record for record in results.records}
     lines: dict[Any, dict[str, str]] = {}
     first = kept.drop_duplicates(ROW)[[*ROW, "record", "measurement", "workload"]]
@@ -302,6 +308,56 @@ def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
             "recorded": json.dumps(recorded, ensure_ascii=False),
         }
     return rows.join(by_row(lines, ["settings", "recorded"]), on=ROW)
+
+
+def settings_of(cell: Cell, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return title -> text of the settings with which a value was measured.
+
+    These are the options, and how memory or disk is accessed.
+    """
+    known = {}
+    for name, text in flat({"options": cell.options}):
+        if fact(name)["subsystems"]:
+            known[fact(name)["title"]] = text
+    return known | access_of(cell.subsystem, workload, {**cell.options, **details})
+
+
+def access_of(subsystem: str, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return title -> text of how a measurement accesses memory or disk.
+
+    Args:
+        subsystem: subsystem of the value.
+        workload: workload of the value.
+        details: options of the cell, overridden by what the program reported. Missing details have
+            the default of peakmark's kernels.
+    """
+    is_writing = "W" in workload or workload == "TRIAD"
+    if subsystem == "memory" and is_writing and details.get("store"):
+        return {"stores": str(details["store"])}
+    if subsystem != "disk" or workload in SHAPES:
+        return {}
+    access = {"O_DIRECT": "yes"}
+    if details.get("direct") is False:
+        access["O_DIRECT"] = "no"
+    if is_writing:
+        access["sync"] = str(details.get("sync", "end"))
+        access["fill"] = str(details.get("fill", "overwrite"))
+    return access
+
+
+def recorded_of(cell: Cell, context: RecordContext, details: Mapping[str, Any]) -> dict[str, str]:
+    """Return the recorded facts of a value that matter to a comparison, by title."""
+    known = {}
+    by_name = msgspec.to_builtins(context, order="sorted")
+    for part, values in (("context", by_name), ("details", details)):
+        for key, value in values.items():
+            name = f"{part}.{key}"
+            if not is_listed(name):
+                continue
+            for place, text in flat(value, name):
+                if matters(place, cell.subsystem, cell.instrument):
+                    known[fact(place)["title"]] = text
+    return known
 
 
 def fill_holes(rows: pd.DataFrame) -> pd.DataFrame:

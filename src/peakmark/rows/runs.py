@@ -30,7 +30,7 @@ from peakmark.catalogue import (
 from peakmark.cell import Cell
 from peakmark.rows import schema
 from peakmark.rows.placements import READINGS, SAME_CORE, add_placements
-from peakmark.run import noise
+from peakmark.storage import activity
 from peakmark.storage.activity import Noise
 from peakmark.storage.record_types import NetworkUsed, RecordContext
 from peakmark.storage.results import Results, StoredRecord
@@ -262,8 +262,8 @@ def disturbances(
 ) -> Line:
     """Return the columns on disturbances; ``add_placements`` adds the causes that it infers."""
     cpu = results.facts_for(cell.place, context.host).get("cpu") or {}
-    spare = noise.spare_cpus(cell.subsystem, threads, cpu.get("threads"))
-    causes = noise.find(
+    spare = activity.spare_cpus(cell.subsystem, threads, cpu.get("threads"))
+    causes = activity.find_disturbances(
         cell.subsystem, *context.activity, known, is_crowded=context.is_crowded, spare=spare
     )
     cores = context.placed.cores if context.placed else threads

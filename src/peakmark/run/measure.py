@@ -39,7 +39,7 @@ from peakmark.machine.facts import cached
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
 from peakmark.run import build, cleanup, execute, lock, noise, pinning
-from peakmark.storage import planfile, records
+from peakmark.storage import activity, planfile, records
 from peakmark.storage.activity import Noise
 from peakmark.storage.record_types import (
     CommandRun,
@@ -117,7 +117,7 @@ class _Attempt:
         completed: commands that have ended.
         parsed: measured values.
         spare: number of CPUs that the measurement does not use.
-        disturbances: disturbances that ``noise.find`` found.
+        disturbances: disturbances that ``activity.find_disturbances`` found.
     """
 
     context: RecordContext
@@ -273,7 +273,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
     details: Mapping[str, object] = {}
     if measurements:
         details = measurements[0].details
-    attempt.disturbances = noise.find(
+    attempt.disturbances = activity.find_disturbances(
         request.cell.subsystem,
         *context.activity,
         details,
@@ -291,7 +291,7 @@ def _measure_once(request: Request, attempt: _Attempt) -> None:
     with workspace(request, instrument) as space:
         request = _resolve(request, space, context)
         cell, cpus = request.cell, space.facts["cpu"].get("threads")
-        attempt.spare = noise.spare_cpus(cell.subsystem, cell.concurrency, cpus)
+        attempt.spare = activity.spare_cpus(cell.subsystem, cell.concurrency, cpus)
         instrument.check(cell)
         command = instrument.prepare(cell, tool, space)
         context.core_to_core_before = _core_to_core(request, space, context)

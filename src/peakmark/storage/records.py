@@ -1,8 +1,8 @@
-"""Read and write records, and check their type and their checksum.
+"""Read and write records and the facts of hosts, and check their type and their checksum.
 
 A record counts if it is complete, unchanged, and measured exactly the cell that the plan asks for.
 Records are never deleted. A record that does not count is moved below ``set-aside/`` before its cell
-is measured again.
+is measured again. All limits are computed from the facts (``machine/HOST.json``), so they have a checksum too.
 
 The checksum is the SHA-256 of the file with an empty checksum in its place. It reveals a file that is
 truncated, edited, or damaged by the disk. It protects against mistakes, not against forgery.
@@ -37,6 +37,8 @@ OTHER, OTHER_TOOL = "other options", "other tool"
 """States of a record, see ``look``."""
 ASIDE = "set-aside"
 """Folder of a campaign for records and facts that do not count."""
+FACTS = "machine"
+"""Folder of a campaign for the facts of hosts."""
 SHARED = (
     "host",
     "tool",
@@ -248,3 +250,47 @@ def _difference(measured: Cell, cell: Cell) -> str:
         if old != new:
             changed.append(f"{key} {old}, now {new}")
     return ", ".join(changed)
+
+
+# -- facts of hosts
+
+
+def write_facts(path: Path, facts: Mapping[str, Any]) -> None:
+    """Store facts with their checksum. Errors: OSError."""
+    files.write_text(path, text_of(facts))
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Read facts, check them, and return them without the checksum.
+
+    Raises:
+        OSError: the file is missing, or this user cannot read it.
+        RecordError: the file is damaged or edited.
+    """
+    what = f"the machine facts {path}"
+    content = path.read_bytes()
+    facts = parse(content, dict[str, Any], what)
+    if not is_unchanged(content, str(facts.pop(CHECKSUM, ""))):
+        raise RecordError(f"{what} are not as they were written (their checksum does not fit)")
+    return facts
+
+
+def survey_facts(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Read the facts of all hosts of a campaign, node2 before node10. Errors: OSError.
+
+    Returns:
+        Two mappings: host -> its facts; host -> why its facts are damaged.
+    """
+    whole, damaged = {}, {}
+    paths = (directory / FACTS).glob("*.json")
+    for path in sorted(paths, key=lambda path: natural(path.stem)):
+        try:
+            whole[path.stem] = read_facts(path)
+        except RecordError as error:
+            damaged[path.stem] = str(error)
+    return whole, damaged
+
+
+def set_aside_facts(directory: Path, host: str) -> Path:
+    """Move damaged facts of a host below ``set-aside/``, and return their new path. Errors: OSError."""
+    return files.set_aside(directory / FACTS / f"{host}.json", directory / ASIDE / FACTS)

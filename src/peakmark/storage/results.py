@@ -17,7 +17,7 @@ from peakmark.cell import Cell
 from peakmark.config.types import Planned
 from peakmark.errors import RecordError
 from peakmark.formatting import short_name
-from peakmark.storage import facts_files, planfile, records
+from peakmark.storage import planfile, records
 from peakmark.storage.record_types import PlanFile, Record, RecordContext
 from peakmark.storage.records import Finding
 from peakmark.tools.base import Measurement
@@ -152,7 +152,7 @@ class Results:
 
     @cached_property
     def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-        return facts_files.survey(self.directory)
+        return records.survey_facts(self.directory)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from peakmark.plan.plan import Plan
 from peakmark.run import build, job
 from peakmark.run import lock as run_lock
 from peakmark.slurm import commands, failures
-from peakmark.storage import facts_files, records
+from peakmark.storage import records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
 from peakmark.tools import REFERENCES, REGISTRY, common
@@ -340,7 +340,7 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
         if finding.state == records.DAMAGED:
             tell(finding.reason)
     for host in plan.results.damaged_facts:
-        facts_files.set_aside(plan.directory, host)
+        records.set_aside_facts(plan.directory, host)
     kept = f"kept in {plan.directory / records.ASIDE}"
     if damaged := counts[records.DAMAGED]:
         cells = plural(damaged, "cell is", "cells are")

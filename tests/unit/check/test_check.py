@@ -12,8 +12,8 @@ from benchmarks.check import made
 from tests.programs import executable
 
 from peakmark import cli
-from peakmark.check import command, verdict
-from peakmark.check.verdict import CheckedRow, ClassRow, Try
+from peakmark.check import command
+from peakmark.check.command import CheckedRow, ClassRow, Try
 from peakmark.machine.host import Host
 from peakmark.resources import ROOT
 from peakmark.rows import build, expectations
@@ -34,13 +34,13 @@ def golden_fleet(golden):
 
 @pytest.fixture(autouse=True)
 def short_tries(monkeypatch):
-    monkeypatch.setattr(verdict, "MOST_TRY_S", verdict.LEAST_TRY_S)
+    monkeypatch.setattr(command, "MOST_TRY_S", command.LEAST_TRY_S)
 
 
 @pytest.fixture
 def quiet(monkeypatch):
     """Other tests run beside this one: let nothing count as a disturbance."""
-    monkeypatch.setattr(verdict.noise, "find", lambda *_, **__: {})
+    monkeypatch.setattr(command.activity, "find_disturbances", lambda *_, **__: {})
 
 
 def checked(capsys, folder, *words):
@@ -58,7 +58,7 @@ def test_a_slow_node_is_named_with_row_value_expected_value_and_tries(
     code, line = checked(capsys, made.write(tmp_path, {DP: MOST}), *words)
     assert code == 1 and line.startswith("slow: ") and " in cpu DP x1: " in line
     assert f"expected at least 90000 GOP/s as in {tmp_path} (tries: " in line
-    assert line.count("GOP/s") == 1 + 1 + verdict.TRIES
+    assert line.count("GOP/s") == 1 + 1 + command.TRIES
 
 
 @pytest.mark.parametrize("words", [(), ("--for", "prolog"), ("--for", "health"), ("--for", "nhc")])
@@ -81,7 +81,7 @@ def test_a_promised_value_must_be_reached_too(promised, code, quiet, tmp_path, c
 
 @pytest.mark.parametrize(("words", "code"), [((), 3), (("--for", "prolog"), 0)])
 def test_a_busy_node_cannot_be_told(words, code, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(verdict.noise, "find", lambda *_, **__: {"other-load": 1.3})
+    monkeypatch.setattr(command.activity, "find_disturbances", lambda *_, **__: {"other-load": 1.3})
     found, line = checked(capsys, made.write(tmp_path, {DP: MOST}), *words)
     assert found == code
     assert line.startswith("cannot tell: ") and "other programs used 1.3 CPUs" in line
@@ -184,7 +184,7 @@ def test_the_bound_is_as_far_beyond_the_interval_as_that_is_wide(lowest, highest
     assert expectations.bound(lowest, highest, is_time=is_time) == pytest.approx(bound)
 
 
-NODE = verdict.NodeFacts("node1", verdict.Equipment(), is_virtual=False)
+NODE = command.NodeFacts("node1", command.Equipment(), is_virtual=False)
 GUEST = NODE._replace(is_virtual=True)
 COPY = {"is_cpu": False, "is_private": False, "name": "memory RWS pool x2"}
 
@@ -214,20 +214,20 @@ def test_a_row_is_slow_only_if_nothing_else_explains_it(of, tried, node, good, w
 @pytest.mark.parametrize(("seconds", "count"), [(20.0, 3), (2.0, 2), (1.0, 1)])
 def test_rows_are_left_out_if_the_time_is_short(seconds, count):
     rows = [CheckedRow(row(overhead_s=each)) for each in (0.1, 0.1, 0.6)]
-    planned, _ = verdict.plan(rows, seconds)
+    planned, _ = command.plan(rows, seconds)
     assert planned == rows[:count]
 
 
 @pytest.mark.parametrize(("seconds", "try_s"), [(60.0, 1.0), (7.0, 0.9), (1.0, 0.1)])
 def test_a_try_takes_its_share_of_the_time(seconds, try_s, monkeypatch):
-    monkeypatch.setattr(verdict, "MOST_TRY_S", 1.0)
+    monkeypatch.setattr(command, "MOST_TRY_S", 1.0)
     rows = [CheckedRow(row(overhead_s=0.1)) for _ in range(2)]
-    assert verdict.plan(rows, seconds)[1] == pytest.approx(try_s)
+    assert command.plan(rows, seconds)[1] == pytest.approx(try_s)
 
 
 def test_a_row_is_not_measured_without_time_for_it(tmp_path):
     each = CheckedRow(row(overhead_s=0.1))
-    verdict._try(each, tmp_path, 0.1, deadline=0.0)
+    command._try(each, tmp_path, 0.1, deadline=0.0)
     assert not each.tries and "time was too short" in each.uncertainty(NODE)
 
 
@@ -235,13 +235,13 @@ def test_a_row_is_not_measured_without_time_for_it(tmp_path):
 
 
 def test_of_two_classes_with_this_processor_the_one_with_most_in_common_counts(tmp_path):
-    node = verdict.read_node(Host())
+    node = command.read_node(Host())
     made.write(tmp_path, {DP: 100.0}, memory="1 GiB", kernel="0.1")
     path = tmp_path / "rows" / "check.json"
     (other,) = json.loads(path.read_text())
     equal = {"equipment": {**other["equipment"], "memory": node.equipment.memory}, "rows": []}
     path.write_text(json.dumps([other, equal]))
-    assert verdict.read_class(tmp_path, node)[1] == []
+    assert command.read_class(tmp_path, node)[1] == []
 
 
 @pytest.fixture
@@ -260,11 +260,11 @@ def listed(golden_fleet):
 
 def test_the_rows_of_a_real_campaign_have_names_and_commands(listed):
     rows = [ClassRow(**known) for known in listed()]
-    headlines = verdict.choose(rows, [])
+    headlines = command.choose(rows, [])
     assert [each.name for each in headlines] == ["cpu DP x2"]
     assert headlines[0].argv[0] == "cpubench" and headlines[0].cpus == [0, 1]
     assert "--seconds" not in headlines[0].argv and "0.2" not in headlines[0].argv
-    assert [each.name for each in verdict.choose(rows, ["LAT"])] == ["memory_latency LAT 1MiB x1"]
+    assert [each.name for each in command.choose(rows, ["LAT"])] == ["memory_latency LAT 1MiB x1"]
 
 
 @pytest.mark.filterwarnings("error")
@@ -289,8 +289,8 @@ def test_slow_nodes_wrong_rows_and_other_programs_do_not_belong_to_the_class(lis
 
 @pytest.mark.parametrize(("quota", "kept"), [(None, None), (2.0, None), (1.5, 1.5)])
 def test_a_quota_counts_if_it_is_below_the_threads(quota, kept, monkeypatch):
-    monkeypatch.setattr(verdict.job_limits, "collect", lambda _: {"cpu_quota": quota})
-    assert verdict._quota(row()) == kept
+    monkeypatch.setattr(command.job_limits, "collect", lambda _: {"cpu_quota": quota})
+    assert command._quota(row()) == kept
 
 
 @pytest.mark.parametrize(("limit", "usual", "words"), [
@@ -298,14 +298,14 @@ def test_a_quota_counts_if_it_is_below_the_threads(quota, kept, monkeypatch):
     (1.2e9, None, ""),
 ])  # fmt: skip
 def test_a_clock_that_is_limited_more_than_that_of_the_class_is_a_disturbance(limit, usual, words):
-    found = verdict._lowered_clock(limit, usual)
+    found = command._lowered_clock(limit, usual)
     assert words in found and bool(words) == bool(found)
 
 
 def test_lost_cpu_time_is_a_disturbance_unless_a_quota_explains_it():
     printed = {"cpu_share": 0.5}
-    assert "waited for a CPU 50.0 %" in verdict._disturbances(row(), printed, None, None)[0]
-    assert verdict._disturbances(row(), printed, None, 1.0) == []
+    assert "waited for a CPU 50.0 %" in command._disturbances(row(), printed, None, None)[0]
+    assert command._disturbances(row(), printed, None, 1.0) == []
 
 
 def test_a_defect_does_not_drain_a_node(monkeypatch, tmp_path, capsys):

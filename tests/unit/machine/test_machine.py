@@ -13,7 +13,7 @@ from tests.unit.tools.samples import script
 from peakmark.errors import RecordError
 from peakmark.machine.facts import cached, collect
 from peakmark.machine.host import Host, parse_cpu_list, run_tool
-from peakmark.storage import facts_files as stored
+from peakmark.storage import records
 
 
 def test_this_machine_gives_valid_facts(tmp_path):
@@ -31,11 +31,11 @@ def test_facts_read_back_and_edited_ones_are_collected_again(tmp_path):
     folder = tmp_path / "machine"
     facts = cached(folder, tmp_path)
     path = folder / f"{platform.node()}.json"
-    assert stored.read(path)["cpu"] == facts["cpu"]
+    assert records.read_facts(path)["cpu"] == facts["cpu"]
     assert cached(folder, Path("/dev/shm"))["storage"]["scratch"] == "/dev/shm"
     path.write_text(json.dumps({**facts, "cpu": {**facts["cpu"], "sockets": -1}}))
     with pytest.raises(RecordError, match="their checksum does not fit") as caught:
-        stored.read(path)
+        records.read_facts(path)
     assert str(path) in str(caught.value)
     assert cached(folder, tmp_path)["cpu"] == facts["cpu"], "collected again"
     assert "-1" in (tmp_path / "set-aside" / "machine" / f"{path.stem}.0.json").read_text()

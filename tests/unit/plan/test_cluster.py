@@ -11,7 +11,7 @@ from peakmark import slurm
 from peakmark.config.types import Planned
 from peakmark.errors import ConfigError
 from peakmark.plan import cluster, jobs, plan_text
-from peakmark.storage import facts_files
+from peakmark.storage import records
 from peakmark.storage.results import Results
 
 
@@ -88,7 +88,7 @@ def test_nodes_of_any_have_the_processor_that_was_found_on_them(tmp_path, choose
     for number in range(1, 5):
         cpu = {"model_name": "EPYC 9654" if number < 3 else "EPYC 7763", "threads": 8}
         path = tmp_path / "machine" / f"n{number}.hpc.example.json"
-        facts_files.write(path, {"cpu": cpu})
+        records.write_facts(path, {"cpu": cpu})
     found = choose(nodes("n1", "n2", "n3", "n4", "n5"), earlier=tmp_path)
     assert [kind.nodes for kind in found.kinds] == [["n1", "n2", "n5"], ["n3", "n4"]]
     assert Results(tmp_path, None, ()).facts_for("n3")["cpu"]["model_name"] == "EPYC 7763"

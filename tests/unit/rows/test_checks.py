@@ -20,7 +20,7 @@ from tests.unit.rows.checked import (
 
 from peakmark.rows import checks
 from peakmark.rows.checks import check_row
-from peakmark.run.noise import HEAT_MS
+from peakmark.storage.activity import HEAT_MS
 
 
 def disk(details=None, **more):

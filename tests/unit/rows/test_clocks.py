@@ -5,7 +5,7 @@ from tests.unit import campaign_data as make
 from tests.unit.rows.checked import U, noise
 
 from peakmark.rows import build, schema
-from peakmark.storage import facts_files
+from peakmark.storage import records
 from peakmark.storage.results import Results
 
 FULL, THROTTLED = 3.69e9, 0.75 * 3.69e9
@@ -71,7 +71,7 @@ def test_a_throttled_node_is_seen_beside_equal_ones(tmp_path, hz, found):
 def test_a_clock_far_below_the_datasheets_is_low(tmp_path, maximum, count):
     fleet(tmp_path / "c", {}, usual=THROTTLED)
     for path in (tmp_path / "c" / "machine").glob("*.json"):
-        known = facts_files.read(path)
+        known = records.read_facts(path)
         known["cpu"]["clock_hz"]["maximum"] = maximum
-        facts_files.write(path, known)
+        records.write_facts(path, known)
     assert len(doubted(build.judge(Results.read(tmp_path / "c")))) == count

@@ -10,7 +10,7 @@ from tests.unit import campaign_data as make
 from tests.unit.rows.checked import noise
 
 from peakmark.rows import build, placements, schema
-from peakmark.storage import facts_files
+from peakmark.storage import records
 from peakmark.storage.results import Results
 from peakmark.views import score_card
 
@@ -131,9 +131,9 @@ def test_a_neighbour_at_the_memory_is_named_if_the_value_fell(tmp_path, value, n
 def test_pinned_threads_of_a_real_machine_have_one_placement(tmp_path):
     measured(tmp_path / "c", ROWS)
     path = tmp_path / "c" / "machine" / "node1.json"
-    facts = facts_files.read(path)
+    facts = records.read_facts(path)
     facts["cpu"]["virtualised"] = None
-    facts_files.write(path, facts)
+    records.write_facts(path, facts)
     frames = build.judge(Results.read(tmp_path / "c"))
     assert frames.runs["band"].isna().all() and not list(placements.describe(frames))
     assert "other-placement" not in set(frames.warnings["code"])

@@ -10,7 +10,7 @@ import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.rows import schema
-from peakmark.rows.recorded_facts import differing
+from peakmark.rows.node_classes import distinctive_facts
 
 ROWS = {
     ("cpubench", "DP"): 5e9, ("cpubench", "SP"): 1e10, ("rambench", "RWS"): 4e9, ("rambench", "RR"): 1e9,
@@ -81,5 +81,5 @@ def test_a_fact_is_named_where_all_slow_nodes_have_it_and_no_other(values, slow,
         if value != "-":
             lines.append((f"node{number}", "microcode", value))
     facts = pd.DataFrame(lines, columns=["node", "title", "text"])
-    found = differing(facts, [f"node{number}" for number in slow])
+    found = distinctive_facts(facts, [f"node{number}" for number in slow])
     assert [each.values["what"] for each in found] == ["microcode"] * named

@@ -19,7 +19,7 @@ from peakmark.errors import MeasurementError
 from peakmark.machine.facts import cached
 from peakmark.run import noise
 from peakmark.run.measure import Request, measure
-from peakmark.storage import records
+from peakmark.storage import activity, records
 
 OF = replace(CELL, workload="DP", concurrency=2)
 ANSWER = json.loads((make.DATA / "cpubench" / "dp-x2" / "stdout").read_text())
@@ -75,7 +75,7 @@ def request_of(known, tmp_path, monkeypatch):
 
     monkeypatch.setattr(noise, "between", between)
     monkeypatch.setattr(noise, "STEP_S", 2 * noise.SHORTEST_S)
-    monkeypatch.setattr(noise, "spare_cpus", lambda *_: 0.0)
+    monkeypatch.setattr(activity, "spare_cpus", lambda *_: 0.0)
     return made
 
 

@@ -12,7 +12,7 @@ from peakmark import plan
 from peakmark.comparability import differences, equipment_of
 from peakmark.errors import RecordError
 from peakmark.machine.facts import cached
-from peakmark.storage import facts_files, planfile
+from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
 from peakmark.workflow import startup
 
@@ -35,14 +35,16 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(damage, known, tmp_
     for cell in made.cells:
         stored(folder, cell, context={"host": host})
     planfile.write(folder / "plan.json", made.to_json())
-    assert set(Results.read(folder).facts) == set(facts_files.survey(folder)[0]) == {host}
+    assert set(Results.read(folder).facts) == set(records.survey_facts(folder)[0]) == {host}
     assert not any(map(startup.is_unfit, startup.survey(Results.read(folder)).values()))
     damage(path)
     with pytest.raises(RecordError, match="machine facts") as caught:
-        facts_files.read(path)
+        records.read_facts(path)
     assert damage is not DAMAGES[0] or "checksum does not fit" in str(caught.value)
     results = Results.read(folder)
-    assert not results.facts and not facts_files.survey(folder)[0]  # no limit is computed from them
+    assert (
+        not results.facts and not records.survey_facts(folder)[0]
+    )  # no limit is computed from them
     assert any(str(path) in reason for reason in results.left_out)
     assert len(results.records) == len(made.cells)  # what was measured still counts
     found = startup.survey(results)
@@ -50,7 +52,7 @@ def test_damaged_facts_give_no_limit_and_are_collected_again(damage, known, tmp_
     startup.set_aside(made, found)  # whoever measures that one cell again collects the facts
     assert not path.exists() and not made.results.record_path(again).exists()
     assert (folder / "set-aside" / "machine" / f"{host}.0.json").exists(), "nothing is lost"
-    assert cached(folder / "machine")["host"] == facts_files.read(path)["host"] == host
+    assert cached(folder / "machine")["host"] == records.read_facts(path)["host"] == host
 
 
 def changed(part, name, value):
