@@ -299,7 +299,8 @@ def counters(measured: RowRuns) -> Messages:
     """Report the counters of ``counters.csv`` that increased during the runs, on each node."""
     warning_of = {}
     for line in data.table("counters"):
-        if line["subsystem"] in ("", measured.row.subsystem):
+        subsystems = line["subsystem"].split()
+        if not subsystems or measured.row.subsystem in subsystems:
             warning_of[line["counter"]] = (line["code"], line["case"], line["trust"])
     for noise_of_host in measured.noises:
         # (warning, device) -> number of the run -> events in it

@@ -56,6 +56,14 @@ _FILES = {
     "/sys/class/net/*/device/aer_dev_*": 4,
     "/sys/class/nvme/*/device/aer_dev_*": 4,
     "/sys/class/nvme/*/hwmon*/temp1_alarm": 4,
+    # Ports of InfiniBand and RoCE.
+    "/sys/class/infiniband/*/ports/*/counters/symbol_error": 4,
+    "/sys/class/infiniband/*/ports/*/counters/link_downed": 4,
+    "/sys/class/infiniband/*/ports/*/counters/link_error_recovery": 4,
+    "/sys/class/infiniband/*/ports/*/counters/port_rcv_errors": 4,
+    "/sys/class/infiniband/*/ports/*/counters/port_xmit_discards": 4,
+    "/sys/class/infiniband/*/ports/*/hw_counters/out_of_sequence": 4,
+    "/sys/class/infiniband/*/ports/*/hw_counters/local_ack_timeout_err": 4,
 }
 """Pattern of counter files -> index of the path component that names the device."""
 _CORE = ("core_throttle_count", "core_throttle_total_time_ms")
@@ -344,7 +352,8 @@ def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
             number = re.search(r"\d+$", host.read(path) or "")  # the last line of AER is the total
             if number:
                 parts = path.split("/")
-                counters[f"{parts[place]} {parts[-1]}"] = int(number[0])
+                name = f"{parts[place]} {parts[-1]}"
+                counters[name] = counters.get(name, 0) + int(number[0])  # of all ports
     # Read machine checks and thermal events.
     if len(cpus) <= MANY_CPUS or not host.path("/sys/devices/system/edac/mc/mc0").exists():
         checks = re.findall(r"(?m)^ *(MCE|THR|DFR):([ \d]+)", host.read("/proc/interrupts") or "")

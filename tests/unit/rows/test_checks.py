@@ -79,6 +79,7 @@ def linked(subsystem, part, **link):
 
 SPEEDS = {"current_speed": "16.0 GT/s", "max_speed": "16.0 GT/s"}
 WIRE = {"subsystem": "network", "instrument": "netbench", "workload": "TCP"}
+RANKS = {"subsystem": "mpi", "instrument": "mpibench", "workload": "RATE", "metric": "throughput"}
 PACKETS = {"eth0 rx_dropped": 5, "eth0 tx_dropped": 4}
 MIXED = {"mc1 ue_count": 1, "nvme0 temp1_alarm": 1, "cpu package_power_limit_count": 4}
 FAULTY = noise(moved={"mc0 ce_count": 2})["noise"]
@@ -185,6 +186,8 @@ CASES = [
     (meanwhile(PACKETS), {}, {}),
     (meanwhile(PACKETS, **WIRE), {"network-errors": N}, {"device": "eth0", "count": 9, "often": " in 1 of "}),
     (meanwhile({"eth0 rx_errors": 5}, **WIRE), {"network-errors": N}, {}),
+    (meanwhile({"mlx5_0 symbol_error": 5, "mlx5_0 port_rcv_errors": 2}), {}, {}),
+    (meanwhile({"mlx5_0 symbol_error": 5, "mlx5_0 port_rcv_errors": 2}, **RANKS), {"network-errors": U}, {"count": 7, "case": "port"}),
     (row(context=ON_SERVER, **WIRE), {"hardware-errors": U}, {"count": 12, "often": "where the server ran"}),
     # Links below their best, of the device that was measured.
     (linked("disk", "storage"), {}, {}),
