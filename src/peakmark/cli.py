@@ -239,6 +239,11 @@ def plan(options: argparse.Namespace) -> None:
         from peakmark.workflow import startup
 
         notes = startup.check(planned, planned.cells)
+        if where is not None:
+            try:
+                startup.check_jobs(planned, {}, planned.results.missing)
+            except PeakmarkError as error:
+                notes.append(str(error))
         print("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
 
 

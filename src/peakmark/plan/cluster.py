@@ -233,7 +233,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
         limit=limit,
         count=sum(map(attrgetter("usable"), nodes)),
         left_out=left_out,
-        kinds=_node_classes(candidates, earlier, _processors(folder)),
+        kinds=_node_classes(candidates, earlier, _hardware(folder)),
         switches=switches,
         limits=limits,
     )
@@ -268,21 +268,27 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
     return longest
 
 
-def _processors(folder: Path | None) -> dict[str, str]:
-    """Return short name of each node that the campaign has measured -> its processor."""
+def _hardware(folder: Path | None) -> dict[str, tuple[str, str]]:
+    """Return short name of each node that the campaign has measured -> its processor and installed memory.
+
+    Kernels are not compared, because facts of nodes that were not measured again have the former one.
+    """
     facts = records.survey_facts(folder)[0] if folder else {}
-    return {short_name(host): equipment_of(known).cpu for host, known in facts.items()}
+    every = {short_name(host): equipment_of(known) for host, known in facts.items()}
+    return {name: (known.cpu, known.memory) for name, known in every.items()}
 
 
 def _node_classes(
-    nodes: Iterable[slurm.Node], earlier: Cluster | None, processors: Mapping[str, str]
+    nodes: Iterable[slurm.Node],
+    earlier: Cluster | None,
+    measured: Mapping[str, tuple[str, str]],
 ) -> list[EqualNodes]:
     """Return the classes of nodes that are equal in Slurm; the class chosen by an earlier run is kept.
 
     Args:
         nodes: the nodes.
         earlier: cluster of an earlier run.
-        processors: short name of each measured node -> its processor. Other nodes may have any processor.
+        measured: short name of each measured node -> its processor and memory. Other nodes may have any.
     """
     chosen_before = set[str]()
     if earlier is not None and earlier.chosen is not None:
@@ -291,20 +297,20 @@ def _node_classes(
     # memory, so that the key of a group has the memory of its smallest node.
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     in_order = sorted(nodes, key=attrgetter("cpus", "memory"))
-    in_order.sort(key=lambda node: short_name(node.name) not in processors)
+    in_order.sort(key=lambda node: short_name(node.name) not in measured)
     for node in in_order:
-        processor = processors.get(short_name(node.name))
+        hardware = measured.get(short_name(node.name))
         key: tuple[Any, ...] = (
             node.cpus,
             node.layout,
             node.features,
             node.gres,
-            processor,
+            hardware,
             node.memory,
         )
         for other in groups:
             smaller, larger = sorted([node.memory, other[-1]])
-            is_equal = other[:-2] == key[:-2] and processor in (None, other[-2])
+            is_equal = other[:-2] == key[:-2] and hardware in (None, other[-2])
             if is_equal and larger * EQUAL_MEMORY <= smaller:
                 key = other
                 break

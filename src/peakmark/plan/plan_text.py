@@ -91,11 +91,11 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
     # The seconds of each node, and of all cells that use a shared resource, one after the other. The longest of
     # these queues ends last.
     queues: dict[str, float] = defaultdict(float)
+    shared = [cell for cell in plan.cells if uses_shared_resource(cell, settings)]
+    # Nodes or pairs that are measured together take the time of one.
+    queues["one at a time"] = plan.durations.total(shared) + overhead * len(shared)
     for cell in plan.cells:
         seconds = plan.durations.expected(cell) + overhead
-        # Nodes that are measured together use the shared disk at the same time, so only part 0 counts.
-        if uses_shared_resource(cell, settings) and not cell.options.get("part"):
-            queues["one at a time"] += seconds
         node_seconds += seconds * node_count(cell)
         if cell.node == ANY:  # Slurm spreads such cells over the usable nodes
             seconds /= usable

@@ -146,7 +146,7 @@ def may_succeed_later(error: SlurmError, has_jobs: bool = False) -> bool:
 def text(error: SlurmError) -> str:
     """Return the message of sbatch on one line, without ``sbatch:`` at the start of each line."""
     stripped = re.sub(r"^(sbatch: )?(error: )?", "", error.reason or error.fact)
-    return re.sub(r"\s*sbatch: (error: )?", "; ", stripped).strip("; ")
+    return re.sub(r"\s*sbatch: (error: )?|\s+(?=allocation failure:)", "; ", stripped).strip("; ")
 
 
 def refusal(error: SlurmError) -> str:
@@ -180,7 +180,8 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
         if may_succeed_later(error):
             return Refusal(text(error), is_temporary=True)
         refused = refusal(error)
-        if len(partitions) > 1 and (names := _refusing(partitions, options)):
+        names = _refusing(partitions, options) if len(partitions) > 1 else []
+        if 0 < len(names) < len(partitions):
             refused = f"{refused} (alone refused by: {', '.join(names)})"
         if wanted["nodes"] == "2" and NO_NETWORK not in refused:
             refused = f"{refused}; {NO_NETWORK}"

@@ -350,7 +350,7 @@ class Run:
         files.renew(directory / "plan.json", self.plan_text)
         if self.opened is not None:
             self.opened.adopted |= startup.adopt(self.plan)
-            startup.check_jobs(self.plan, self.overrides, self.is_measured)
+            startup.check_jobs(self.plan, self.overrides, self.missing_cells)
         startup.set_aside(self.plan, self.findings)
         self._estimate()
         return held

@@ -427,15 +427,13 @@ def _end(numbers: list[str], queued: Callable[[], dict[str, str]]) -> None:
         time.sleep(0.5)
 
 
-def check_jobs(
-    plan: Plan, overrides: Mapping[str, str], is_measured: Callable[[Cell], bool]
-) -> None:
+def check_jobs(plan: Plan, overrides: Mapping[str, str], missing: Iterable[Cell]) -> None:
     """Have Slurm check one job of each kind before any is submitted.
 
     Args:
         plan: the plan of the campaign.
         overrides: partition, account and similar settings of the command line.
-        is_measured: function that returns whether a cell is already measured.
+        missing: cells that are not measured yet.
 
     Raises:
         SlurmError: Slurm would refuse a kind of job.
@@ -443,11 +441,12 @@ def check_jobs(
     # Find the longest job of each kind, and the slowest of all.
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     slowest = 0.0, ""
+    missing_ids = {cell.id for cell in missing}
     for cells in plan.jobs.values():
-        missing = [cell for cell in cells if not is_measured(cell)]
-        if not missing:
+        left = [cell for cell in cells if cell.id in missing_ids]
+        if not left:
             continue
-        slowest = max(slowest, (plan.durations.total(missing), missing[0].id))
+        slowest = max(slowest, (plan.durations.total(left), left[0].id))
         wanted = jobs.named_options(cells, plan, overrides)
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))

@@ -52,3 +52,16 @@ def test_a_job_may_take_several_times_as_long_as_expected():
         assert jobs.minutes([cell], made) * 60 >= 2.5 * made.durations.expected(cell)
     cells = [cell for cell in made.cells if cell.row == made.cells[0].row]
     assert jobs.minutes(cells, made) * 60 < 6 * made.durations.total(cells) + 120
+
+
+def test_pairs_that_are_measured_together_take_the_time_of_one():
+    """Three rounds of two pairs: their 6 pairs alone, and each round at one moment."""
+    nodes = ("n1", "n2", "n3", "n4")
+    four = Cluster("main", "all", nodes, cpus=8, memory=64_000, limit=None, count=4)
+
+    def wall(**pairs):
+        grid = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1], "seconds": 600}
+        values = {"nodes": "all", "fan_out": "node", "network": [{**grid, "pairs": "all", **pairs}]}
+        return plan_text._times(plan.make({**values, "repetitions": 1}, four), four)[1]
+
+    assert wall(together=True) == pytest.approx(1.5 * wall(), rel=0.05)

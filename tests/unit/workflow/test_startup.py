@@ -78,13 +78,13 @@ def test_slurm_checks_one_job_of_each_kind(tmp_path, monkeypatch):
     assert len(one.cells) == 12
     calls = []
     monkeypatch.setattr(commands, "ask", lambda *argv, **_: calls.append(argv) or "")
-    startup.check_jobs(one, {}, lambda _: False)
+    startup.check_jobs(one, {}, one.cells)
     single, pair = (argv for argv in calls if argv[0] == "sbatch")
     assert {"--test-only", "--nodes=1"} <= {*single} and {"--test-only", "--nodes=2"} <= {*pair}
     longest = max(jobs.minutes([cell], one) for cell in one.cells if cell.subsystem != "network")
     assert f"--time={longest}" in single
     calls.clear()
-    startup.check_jobs(one, {}, lambda cell: cell.subsystem != "network")
+    startup.check_jobs(one, {}, [cell for cell in one.cells if cell.subsystem == "network"])
     assert [argv[0] for argv in calls].count("sbatch") == 1  # what is measured asks for nothing
 
 
@@ -97,10 +97,10 @@ def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch
 
     monkeypatch.setattr(commands, "ask", refuse)
     words = "allocation failure: Required node not available (down, drained or reserved)"
-    startup.check_jobs(one, {}, lambda _: False)  # a node that is mended one day
+    startup.check_jobs(one, {}, one.cells)  # a node that is mended one day
     words = "sbatch: error: Batch job submission failed: Invalid account or partition"
     refuses(
-        lambda: startup.check_jobs(one, {}, lambda _: False),
+        lambda: startup.check_jobs(one, {}, one.cells),
         "Slurm takes no such job: ", "Invalid account", "slurm.account",
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch
 def test_a_job_that_ends_too_soon_is_named_first(limit, warned, tmp_path, monkeypatch, capsys):
     one = made(tmp_path, monkeypatch, where(limit=limit), cpu=[{**CPU, "seconds": 100.0}])
     monkeypatch.setattr(commands, "ask", lambda *_, **__: "")
-    startup.check_jobs(one, {}, lambda _: False)
+    startup.check_jobs(one, {}, one.cells)
     assert ("MaxTime" in capsys.readouterr().err) == warned
 
 
