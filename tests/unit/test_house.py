@@ -22,7 +22,7 @@ CEILINGS = {
     "slurm": 4_690,
     "run": 11_240,
     "storage": 3_040,
-    "tools": 15_390,
+    "tools": 15_710,
     "views": 26_950,
     "workflow": 6_380,
 }

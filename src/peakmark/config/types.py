@@ -128,7 +128,7 @@ class ReferenceGrid(Keys, frozen=True, omit_defaults=True):
         budget_s: hpl: wall time in seconds for which the problem size is chosen.
         nb: hpl: block size NB.
         ops: iozone: report operations per second (IOPS and latency).
-        count: ping: number of packets; osu: number of messages or windows of each size.
+        count: ping: number of packets; osu and imb: number of messages or windows of each size.
     """
 
     workloads: Words | None = None

@@ -42,11 +42,10 @@ LARGEST = 4 << 20
 """Largest message that the programs measure, in bytes."""
 SIZES_SINCE = (5, 6)
 """Release since which all programs measure only the sizes that they are asked for."""
-_FOLDERS = ("", "../pt2pt", "../collective")
-"""Where a program may be, relative to the folder of another."""
+_FOLDERS = ("", "../pt2pt", "../collective", "../../collective/blocking")
+"""Where a program may be, relative to the folder of another; the last one in the sources of release 7."""
 _INSTALLED = "libexec/osu-micro-benchmarks/mpi/pt2pt"
 """Folder of the programs in a prefix."""
-_HEADER = re.compile(rb"OSU MPI[^\n\0]* v([0-9]+(?:\.[0-9]+)*)")
 _LINE = re.compile(r"([0-9]+)((?: +[0-9]+\.[0-9]{2})+) *\Z")
 """A line of output: size in bytes, then the values."""
 _FACTORS = {"latency": 1e-6, "throughput": 1e6, "message_rate": 1.0}
@@ -65,8 +64,9 @@ class Osu(Instrument):
     rows = (Coverage("mpi", tuple(PROGRAMS), variants=(), per_block=False),)
     heading = "OSU"
     spack = "osu-micro-benchmarks"
-    conda = "osu-micro-benchmarks"
+    conda: str | None = "osu-micro-benchmarks"
     build = "./configure CC=mpicc CXX=mpicxx && make  # in the sources of OSU Micro-Benchmarks"
+    header = rb"OSU MPI[^\n\0]* v([0-9]+(?:\.[0-9]+)*)"  # in the program, with its release
     options = ("count",)
     unused = frozenset(["seconds", "warmup", "seed"])
 
@@ -93,11 +93,11 @@ class Osu(Instrument):
             Unavailable: the file is no program of these benchmarks.
         """
         try:
-            found = _HEADER.search(Path(path).read_bytes())
+            found = re.search(self.header, Path(path).read_bytes())
         except OSError as error:
             raise Unavailable(f"{path} cannot be read: {error.strerror}") from error
         if found is None:
-            raise Unavailable(f"{path} is no program of the OSU Micro-Benchmarks")
+            raise Unavailable(f"{path} is no program of {self.heading}")
         return Tool(self.name, path, found[1].decode())
 
     def nodes(self, cell: Cell) -> int:
@@ -111,29 +111,50 @@ class Osu(Instrument):
         argv = [_program(tool.path, PROGRAMS[cell.workload])]
         release = tuple(int(part) for part in tool.version.split(".")[:2] if part.isdecimal())
         if release >= SIZES_SINCE and cell.workload != "BARRIER":
-            sizes = _wanted(cell)
+            sizes = wanted(cell)
             argv += ["-m", f"{min(sizes)}:{max(sizes)}"]
         if cell.options.get("count") is not None and cell.workload != "MSGRATE":
             argv += ["-i", str(cell.options["count"])]
+        return self.placed(cell, argv)
+
+    def placed(self, cell: Cell, argv: list[str]) -> Command:
+        """Return the command of each rank. On one node each runs on a CPU of its own."""
         if cell.variant in ON_ONE_NODE:
             argv = ["sh", "-c", PLACE, str(cell.options.get("cpus")), *argv]
         return self.command(cell, argv, ranks=cell.concurrency)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         metric = mpibench.metric_of(cell)
-        if cell.workload == "BARRIER":
-            value = common.Output("osu", {"value": _barrier(done.stdout)}).number("value")
-            return Parsed((Measurement.of(cell, metric, value * _FACTORS[metric], {}),))
-        values = _values(done.stdout)
+        values = self.values(cell, done.stdout)
         found = []
-        for size in _wanted(cell):
+        # A barrier has no size.
+        for size in wanted(cell) or [0]:
             if size not in values:
-                raise ParseError(f"osu: no value for {size} B: {common.excerpt(done.stdout)}")
-            # osu_mbw_mr prints the rate in MB/s, then that in messages/s.
-            value = common.Output("osu", {"value": values[size][-1]}).number("value")
-            row = replace(cell, block=size)
+                text = common.excerpt(done.stdout)
+                raise ParseError(f"{self.name}: no value for {size} B: {text}")
+            value = common.Output(self.name, {"value": values[size]}).number("value")
+            row = replace(cell, block=size or None)
             found.append(Measurement.of(row, metric, value * _FACTORS[metric], {}))
         return Parsed(tuple(found))
+
+    def values(self, cell: Cell, text: str) -> dict[int, str]:
+        """Return size of a message in bytes -> the value of its line; a barrier has the size 0.
+
+        Raises:
+            ParseError: a line is damaged.
+        """
+        if cell.workload == "BARRIER":
+            return {0: _barrier(text)}
+        values = {}
+        for line in text.splitlines():
+            if not line or line.startswith("#"):
+                continue
+            found = _LINE.match(line)
+            if found is None:
+                raise ParseError(f"osu: {line[:60]!r} is no size with its values")
+            # osu_mbw_mr prints the rate in MB/s, then that in messages/s.
+            values[int(found[1])] = found[2].split()[-1]
+        return values
 
     def estimate(self, cell: Cell) -> Cost:
         # By default 1000 round trips, or 20 windows of 64 messages, of each size above 8 KiB.
@@ -148,7 +169,7 @@ class Osu(Instrument):
         )
 
 
-def _wanted(cell: Cell) -> list[int]:
+def wanted(cell: Cell) -> list[int]:
     """Return the message sizes of the grid in bytes."""
     return [int(size) for size in str(cell.options.get("blocks", "")).split()]
 
@@ -173,23 +194,6 @@ def _barrier(text: str) -> str:
     if value is None:
         raise ParseError(f"osu: no value of osu_barrier: {common.excerpt(text)}")
     return value
-
-
-def _values(text: str) -> dict[int, list[str]]:
-    """Return size of a message in bytes -> values that its line prints.
-
-    Raises:
-        ParseError: a line is damaged.
-    """
-    values = {}
-    for line in text.splitlines():
-        if not line or line.startswith("#"):
-            continue
-        found = _LINE.match(line)
-        if found is None:
-            raise ParseError(f"osu: {line[:60]!r} is no size with its values")
-        values[int(found[1])] = found[2].split()
-    return values
 
 
 INSTRUMENT = Osu()

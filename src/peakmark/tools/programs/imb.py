@@ -1,0 +1,90 @@
+"""IMB-MPI1 of the Intel MPI Benchmarks, which measures MPI.
+
+As of the OSU Micro-Benchmarks, one execution measures all message sizes, which are powers of two. The time
+of a collective operation is that of the slowest rank, as mpibench's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from peakmark.cell import Cell
+from peakmark.errors import ParseError
+from peakmark.tools.base import Command, Coverage, Tool, Workspace
+from peakmark.tools.programs import mpibench, osu
+
+BENCHMARKS = {
+    "PINGPONG": "PingPong",
+    "RATE": "Uniband",
+    "BIRATE": "Biband",
+    "MSGRATE": "Uniband",
+    "ALLREDUCE": "Allreduce",
+    "ALLTOALL": "Alltoall",
+    "BARRIER": "Barrier",
+    "BCAST": "Bcast",
+}
+"""Workload -> the benchmark that measures it. Uniband and Biband have 64 messages under way."""
+_HEADINGS = {"latency": "t_max[usec]", "throughput": "Mbytes/sec", "message_rate": "Msg/sec"}
+"""Metric -> heading of the column that has it, except for PINGPONG."""
+_END = "# All processes entering MPI_Finalize"
+"""Last line of a whole output."""
+
+
+class Imb(osu.Osu):
+    """IMB-MPI1, a single program."""
+
+    name = "imb"
+    rows = (Coverage("mpi", tuple(BENCHMARKS), variants=(), per_block=False),)
+    heading = "IMB-MPI1"
+    spack = "intel-mpi-benchmarks"
+    conda = None
+    build = "make IMB-MPI1 CC=mpicc CXX=mpicxx  # in the sources of Intel MPI Benchmarks"
+    header = rb"Intel\(R\) MPI Benchmarks ([0-9]+(?:\.[0-9]+)*)"
+
+    @property
+    def executables(self) -> tuple[str, ...]:
+        return ("IMB-MPI1",)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        argv = [
+            tool.path,
+            BENCHMARKS[cell.workload],
+            "-npmin",
+            str(cell.concurrency * self.nodes(cell)),
+        ]
+        # Exponents of the smallest and the largest power of two.
+        exponents = [size.bit_length() - 1 for size in osu.wanted(cell)]
+        if exponents:
+            argv += ["-msglog", f"{min(exponents)}:{max(exponents)}"]
+        if cell.options.get("count") is not None:
+            argv += ["-iter", str(cell.options["count"])]
+        return self.placed(cell, argv)
+
+    def values(self, cell: Cell, text: str) -> dict[int, str]:
+        if _END not in text:
+            raise ParseError("imb: the output has no end")
+        headings: list[str] = []
+        values = {}
+        for line in text.splitlines():
+            words = line.split()
+            if "#repetitions" in words:
+                headings = words
+            elif not words:
+                headings = []  # the end of a table
+            elif headings:
+                fields = dict(zip(headings, words, strict=False))
+                size = fields.get("#bytes", "0")
+                value = fields.get(_heading(cell))
+                if len(words) != len(headings) or value is None or not re.fullmatch("[0-9]+", size):
+                    raise ParseError(f"imb: {line[:60]!r} is no line of its table")
+                values[int(size)] = value
+        return values
+
+
+def _heading(cell: Cell) -> str:
+    """Return the heading of the column with the value of a cell."""
+    heading = _HEADINGS[mpibench.metric_of(cell)]
+    return "t[usec]" if cell.workload == "PINGPONG" else heading
+
+
+INSTRUMENT = Imb()
