@@ -83,7 +83,7 @@ class Cell:
 
     @property
     def point(self) -> str:
-        """Return the folder name of the point, such as ``RWS-pool_1MiB_x2`` or ``LAT_auto_x1``."""
+        """Return the folder name of the point, such as ``RWS-pool_1MiB_x2``, ``LAT_auto_x1`` or ``DP_none_xcores``."""
         workload = self.workload
         if self.variant:
             workload += f"-{self.variant}"

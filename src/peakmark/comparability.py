@@ -157,7 +157,7 @@ def is_listed(name: str) -> bool:
 
 
 def matters(name: str, subsystem: str, instrument: str) -> bool:
-    """Return whether the fact with a dotted name matters for the rows of a program."""
+    """Return whether a fact, given by its dotted name, matters for the rows of a program."""
     line = fact(name)
     is_kernel = instrument == KERNELS[subsystem]
     # A fact of "kernels" matters to peakmark's kernels alone, any other to all programs.

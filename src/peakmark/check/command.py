@@ -558,7 +558,7 @@ def check(options: argparse.Namespace) -> int:
         code = _failed(sentence(error), ExitCode.ERROR)
     except Exception as error:  # a traceback ends with 1, which would drain the node
         code = _failed(f"defect of peakmark: {error!r}", ExitCode.ERROR)
-    # A prolog that ends with another code than 0 drains its node. Only a slow node deserves that.
+    # With --for, a prolog or a health check calls: any code but 0 drains the node. Only a slow node deserves that.
     if options.caller and code != ExitCode.DIFFERENT:
         return ExitCode.GOOD
     return code

@@ -93,7 +93,7 @@ def shipped(name: str, folder: str) -> str:
 
 
 def site(name: str | None) -> list[str]:
-    """Return a list with the ``KEY=VALUE`` word for a site file; empty for None. Errors: ConfigError."""
+    """Return a list with the word ``site=PATH`` of a site file, for ``--config``; empty for None. Errors: ConfigError."""
     if not name:
         return []
     return [f"site={shipped(name, 'config/sites')}"]

@@ -81,7 +81,7 @@ Subsystem = Literal["cpu", "memory", "disk", "network", "mpi", "gpu"]
 
 
 def _variant(subsystem: str) -> Meta:
-    """Return the rules of a variant that a grid of the subsystem may set."""
+    """Return which variants a grid of the subsystem may set: a pattern, and words for messages."""
     pattern, words = SUBSYSTEMS[subsystem].allowed
     return allowed(words, pattern=rf"^(?:{pattern})\Z")
 
@@ -284,8 +284,8 @@ class MpiGrid(AnyGrid, frozen=True, kw_only=True):
         variants: same-socket and other-socket place two ranks on one node, with concurrency: [2].
             Default: the ranks are on two nodes.
         pairs: The pairs of nodes to measure, each a row: all, or {rounds: 5} of disjoint pairs.
-        nodes: Numbers of nodes of the ranks, such as [2, 4, all]: the first nodes of each class of
-            equal nodes. Default: two, and each named node measures to the next one.
+        nodes: How many nodes the ranks are on, such as [2, 4, all]: the first nodes of each class of
+            equal nodes. Default: two, and each node of the run measures to the next one.
     """
 
     workloads: MpiWorkloads

@@ -29,7 +29,7 @@ def table(name: str) -> tuple[dict[str, str], ...]:
 
 
 def of_design(name: str, design: str | None) -> list[dict[str, str]]:
-    """Return the lines of a table for a microarchitecture."""
+    """Return the lines of a table for the microarchitecture ``design``; none if it is None (unknown)."""
     return [line for line in table(name) if design in line["microarchitecture"].split("|")]
 
 

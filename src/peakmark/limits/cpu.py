@@ -9,7 +9,7 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import words
 
 RPEAK = "fused multiply-adds (HPL's Rpeak)"
-"""Operations that the limit of a workload in ``FUSED`` counts. Using its other pipes too, a core may do more."""
+"""The limit of a workload in ``FUSED`` counts only these operations. A core that uses its other pipes too may do more."""
 
 
 def limit(question: Question) -> Limit:

@@ -73,7 +73,7 @@ class Host:
         self.unknown: dict[str, str] = {}
 
     def path(self, *parts: str) -> Path:
-        """Join the parts of an absolute path, and return the path below the root."""
+        """Join the parts of an absolute path, and return the path below ``root``."""
         return self.root / "/".join(parts).lstrip("/")
 
     def read(self, *path: str) -> str | None:
@@ -138,7 +138,7 @@ class Host:
     def resolve(self, name: str) -> Path | None:
         """Return the target of a link in /sys, or None.
 
-        The target is below the root, because links in sysfs are relative.
+        The target is below ``root`` too, because links in sysfs are relative.
         """
         try:
             return self.path(name).resolve(strict=True)

@@ -87,7 +87,7 @@ def _slurm_limits() -> dict[str, int | None]:
 
 
 def _slurm_bytes(name: str) -> int | None:
-    """Return the bytes in a variable that holds MiB.
+    """Return as bytes what an environment variable of Slurm holds in MiB.
 
     The result is None for 0, which means all memory of the node.
     """
@@ -201,6 +201,7 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
     limits: dict[str, int] = {}
     for version, folder in folders(host, "blkio"):
         for device, key, text in _io_entries(host, version, folder):
+            # A limit of 0 is none (version 1).
             if device in devices and text.isdecimal() and int(text) > 0:
                 limits[key] = min(limits.get(key, int(text)), int(text))
     return limits or None

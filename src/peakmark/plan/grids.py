@@ -258,7 +258,10 @@ def _has_distance(cell: Cell) -> bool:
 
 
 def _has_ranks(cell: Cell) -> bool:
-    """Return whether this machine has two CPUs for the ranks of a cell. Ranks on several nodes need a cluster."""
+    """Return whether this machine has the CPUs for a cell of MPI: two, one for each rank of a pair.
+
+    Return False for ranks on several nodes, which need a cluster.
+    """
     if nodes_of_ranks(cell.variant) > 1:
         return False
     cpus = os.sched_getaffinity(0)

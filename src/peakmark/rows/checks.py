@@ -109,7 +109,7 @@ def scatter(measured: RowRuns) -> Messages:
     """Report a drift over time, and a spread that no quiet machine shows.
 
     If the undisturbed runs confirm the row's value (``RowRuns.clean_runs``), only these are judged. A
-    spread within the program's resolution is not reported.
+    spread of less than ``RESOLVED`` steps of the program's resolution is not reported.
     """
     runs = measured.clean_runs or measured.in_time
     values = [run.value for run in runs]

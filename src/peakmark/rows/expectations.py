@@ -168,12 +168,12 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
 
 
 def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows with ``is_headline`` and without ``point``, the headlines first and in their order.
+    """Return the rows with ``is_headline`` and without ``point``: the rows of ``HEADLINES`` first, in their order.
 
-    Rows with a promised value are headlines too. If the campaign has none of ``HEADLINES``, its first row is
-    one: a check needs one.
+    If the campaign has none of ``HEADLINES``, its first row takes their place: a check needs a headline. Rows
+    with a promised value are marked as headlines too, but keep their place among the others.
     """
-    # Name of a headline row -> the row.
+    # Name of a chosen row -> the row.
     chosen: dict[str, dict[str, Any]] = {}
     for headline in HEADLINES:
         row = _row_of_headline(headline, rows)
@@ -186,7 +186,7 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in (*chosen.values(), *others):
         is_headline = row["name"] in chosen or row["promised"] is not None
         known = {**row, "is_headline": is_headline}
-        del known["point"]
+        del known["point"]  # only the choice of the headlines needs it
         listed.append(known)
     return listed
 

@@ -198,6 +198,8 @@ class LayoutLabels(Labels):
         if not layout_table.sizes.startswith("in "):
             return text
         unit = layout_table.sizes.removeprefix("in ")
+        # A plain number of bytes, such as 1048576, is hard to read: write it as without a layout. A label that
+        # the layout gives the block stays.
         if unit == "B" and text == str(row.block_bytes):
             return super().block(row)
         return f"{text} {unit}"

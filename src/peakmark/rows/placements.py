@@ -107,11 +107,14 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
 
 
 def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add ``is_usual``: an undisturbed value in the band that has most runs of its row on its host.
+    """Add ``is_usual``: whether a run has an undisturbed value that was measured in the usual band.
 
-    Of bands with equally many, the one with most runs on the host counts. All undisturbed values of a row
-    on a host are usual if none has a band, or if none is more than ``UNCHANGED`` off the median of that band.
+    A band (column ``band``) is one placement of the CPUs, told by a core-to-core time. The usual band of a row
+    on a host is the one with most of its runs; of two with equally many, the one with more runs of all rows on
+    the host. If bands make no difference to a row, all its undisturbed values are usual: if it has no band, or
+    if no value is more than ``UNCHANGED`` off the median of the usual band.
     """
+    # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     row = [valid[name] for name in ROW_ON_HOST]
     of_row = valid.groupby([*ROW_ON_HOST, "band"])["value"].transform("size")
@@ -120,6 +123,7 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     often = of_row + of_host / len(runs)
     is_usual = often.eq(often.groupby(row).transform("max"))
     median = valid["value"].where(is_usual).groupby(row).transform("median")
+    # A row without any band has no median: a comparison with it is False, so that none of its runs is apart.
     is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED) & ~is_usual
     chosen = valid.index[is_usual | ~is_apart.groupby(row).transform("any")]
     return runs.assign(is_usual=runs.index.isin(chosen))

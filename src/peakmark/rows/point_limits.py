@@ -26,7 +26,7 @@ from peakmark.tools.tables import BY_NAME
 WORK = ["cpu_class", "workload", "isa", "concurrency"]
 """Columns that must agree before clocks are compared: many cores and wide vectors lower the clock."""
 ABOVE = 1.005
-"""Share of its limit above which a value shows that the limit is too low, or that the clock was misread."""
+"""A value above this multiple of its limit shows that the limit is too low, or that the clock was misread."""
 BOOSTED = 2
 """Number of threads up to which a CPU reaches its maximum clock: datasheets state it for one or two
 busy cores.

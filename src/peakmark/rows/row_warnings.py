@@ -34,7 +34,7 @@ WRITTEN = ("instruction set", "stores", "sync", "fill")
 ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
 """Program -> settings that the configuration does not change."""
 WHOLE_ROW = ("loopback",)
-"""Codes of checks that are about the point, not about one program."""
+"""Codes of warnings that are about all programs of a point, not about one."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
 """Pattern of programs' warnings that are dropped, because a check of peakmark reports the same fact with
 a remedy. For disks they are kept, because disks have no such check.
@@ -150,7 +150,8 @@ def runs_by_row(runs: pd.DataFrame) -> dict[tuple[str, str], list[Line]]:
 def facts_of(row: Line, runs: Sequence[Line], results: Results) -> Mapping[str, Any]:
     """Return the facts of the machine from which the limit was computed.
 
-    The interface that was measured replaces the interface of the default route.
+    The interface that was measured replaces the interface of the default route. It is the one of the first run
+    that recorded an interface.
     """
     facts = results.facts_for(row.node, row.limit_host or None)
     for run in runs:

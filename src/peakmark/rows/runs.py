@@ -449,9 +449,9 @@ def add_point(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
-    """Copy the line of a missing cell of a matrix or curve to each row of this cell.
+    """Copy the line of a repetition of a matrix or curve without a value to each row that it would have filled.
 
-    One such cell fills several rows; the other repetitions of the cell show which rows they are.
+    One cell of a matrix or curve fills several rows. The repetitions that were measured show which rows they are.
     """
     is_shape = runs["workload"].isin([*SHAPES]) & runs["table"].ne("")
     has_value = runs["value"].notna()

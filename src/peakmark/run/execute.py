@@ -229,6 +229,7 @@ def start(
     parent = os.getpid()
 
     def prepare() -> None:
+        """Prepare the child process between fork and exec: signals, end with its parent, limits and CPUs."""
         cleanup.not_ours()
         cleanup.end_with(parent)
         limits.set()

@@ -386,7 +386,7 @@ def moved_counters(before: Counters, after: Counters) -> Counters:
 
     - Counts of several CPUs are added up.
     - Times of several CPUs are not added up: the longest time counts.
-    - Alarms count while they are raised.
+    - An alarm, which is 0 or 1, is no counter: its value after the cell is returned.
     """
     growth: Counter[str] = Counter()
     for name, count in after.items():

@@ -151,6 +151,7 @@ def jobs(of: str | None = None) -> list[Job]:
     fields = "--format=%i|%T|%N|%M|%k|%r"
     output = ask("squeue", "--all", "--me", "--noheader", fields, *more)
     matches = map(_JOB.fullmatch, output.splitlines())
+    # A line that does not match is no job.
     return [Job(*match.groups()) for match in matches if match]
 
 

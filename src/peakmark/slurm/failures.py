@@ -42,7 +42,7 @@ _LATER = re.compile(
     r"|.*(configuration source|while reconfiguring|Temporary failure in name resolution)"
     r"|Unable to establish controller machine"
 )
-"""Beginnings of causes after which Slurm may take the job later (src/common/slurm_errno.c).
+"""Beginnings of error messages after which Slurm may take the job later (src/common/slurm_errno.c).
 
 The last three lines are of the authentication, and of a configuration that is being changed.
 """
@@ -54,7 +54,7 @@ _UNANSWERED = re.compile(
     r"|Connection (timed out|reset by peer)|Broken pipe|Interrupted system call"
     r"|Transport endpoint is not connected"
 )
-"""Beginnings of causes after which Slurm may have taken the job already."""
+"""Beginnings of error messages after which Slurm may have taken the job already."""
 _WAITS = re.compile(
     r"Requested nodes are busy|Required nodes? not available|ReqNodeNotAvail"
     r"|Job can not start (immediately|due to maintenance reservation)"
@@ -299,8 +299,8 @@ def end_of(job: slurm.Job, is_reserved: bool) -> str:
     return job.state
 
 
-def refuse(campaign: Path, cells: Iterable[Cell], reason: str) -> None:
-    """Write an attempt of each cell whose job never ran."""
+def store_refused(campaign: Path, cells: Iterable[Cell], reason: str) -> None:
+    """Write a failed attempt of each of these cells, because their job never ran."""
     for cell in cells:
         _store(campaign, cell, reason, cell.node)
 

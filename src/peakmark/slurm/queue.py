@@ -340,7 +340,7 @@ class Queue:
         )
 
     def _refused(self, task: Task, why: str) -> Ended:
-        failures.refuse(self.campaign, task.cells, why)
+        failures.store_refused(self.campaign, task.cells, why)
         return Ended(task, why)
 
     # -- looking

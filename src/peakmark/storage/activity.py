@@ -144,8 +144,8 @@ def find_disturbances(
             for a CPU.
 
     Returns:
-        Code of the row's warning -> a number of CPUs, or a share of the time, of the clock or of the
-        rate of DRAM.
+        Code of the row's warning -> its amount, above ``MATTERS``: for ``other-load`` a number of CPUs, for
+        ``clock-moved`` a share of the clock, for ``steal``, ``waited`` and ``hot`` a share of the time.
     """
     # Threads that share a CPU by request wait for each other.
     waited = 0.0

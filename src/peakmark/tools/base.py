@@ -400,7 +400,7 @@ class Instrument:
         raise NotImplementedError
 
     def estimate(self, cell: Cell) -> Cost:
-        """Return the expected cost of a cell on a slow machine."""
+        """Return how much time, memory and disk space a cell is expected to need on a slow machine."""
         raise NotImplementedError
 
     def command(

@@ -280,7 +280,7 @@ class Output(dict[str, Any]):
             raise ParseError(
                 f"{program} printed no JSON: {first_line(text) or 'it printed nothing'}"
             )
-        # With quotes, the JSON can be read. ``number`` refuses the value if it is needed.
+        # A bare nan or inf is no JSON. In quotes it can be read, and ``number`` refuses it where it is needed.
         quoted = _NO_JSON_NUMBER.sub(r'"\g<0>"', text[begin.start() :])
         try:
             values, end = json.JSONDecoder().raw_decode(quoted)
@@ -483,6 +483,7 @@ class Kernel(Instrument):
         Without ``rows``, the only row has the kernel's value and all details.
         """
         metric = next(iter(metrics(cell.subsystem, cell.workload)))
+        # An output without a value is an error, also if its rows are given.
         one = Measurement.of(cell, metric, output.number("value"), details(output))
         return Parsed(rows or (one,), output["version"], warnings=tuple(output["warnings"]))
 

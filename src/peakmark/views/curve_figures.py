@@ -55,19 +55,21 @@ def plot_ladder(figure: Picture) -> Figure:
     members: dict[str, list[Line]] = defaultdict(list)
     caches: dict[str, float] = {}
     for row in schema.lines(figure.own):
+        # The variant is a level and a kind of pages, such as l2-huge. On a GPU, pages are of one kind.
         level, _, pages = row.variant.partition("-")
         name = f"{pages} pages" if pages else "one thread"
         if row.node != "any":
             name += f", {row.node}"
         members[name].append(row)
-        held = figure.own_runs[row.point][0].cache_bytes
-        if held:
-            caches[f"{level.upper()}: {size(int(held))}"] = held
+        cache_bytes = figure.own_runs[row.point][0].cache_bytes
+        if cache_bytes:
+            caches[f"{level.upper()}: {size(int(cache_bytes))}"] = cache_bytes
     corners = []
     for name, rows in members.items():
         corners.append(curve(figure, rows, "", name, (1.0, figure.table.factor)))
     labels = "Working set", figure_style.vertical_label(figure.table)
-    drawn, axes = draw(pd.concat(corners, ignore_index=True), labels, most=2, height=HEIGHT)
+    drawn, axes = draw(pd.concat(corners, ignore_index=True), labels, max_columns=2, height=HEIGHT)
+    # All curves are in one panel, whose title is empty.
     (axis,) = axes.values()
     axis.set_xscale("log", base=4, subs=[])
     name_places(axis, caches)
@@ -76,7 +78,10 @@ def plot_ladder(figure: Picture) -> Figure:
 
 
 def plot_loaded(figure: Picture) -> Figure:
-    """Draw latency over traffic, with a panel for each number of threads and a line for each mix."""
+    """Draw latency over traffic, with a panel for each number of threads and node, and a line for each mix.
+
+    A mix is a percentage of reads. The variant of its row is r and this percentage, such as ``r67``.
+    """
     corners, bandwidths = [], {}
     for row in schema.lines(figure.own):
         panel = capitalised(figure.labels(row).threads(row))
@@ -88,12 +93,12 @@ def plot_loaded(figure: Picture) -> Figure:
     labels = "Traffic (GB/s)", figure_style.vertical_label(figure.table)
     # The order is that of the loads: at high load the traffic may fall, and the curve turns back.
     shown = pd.concat(corners, ignore_index=True)
-    drawn, axes = draw(shown, labels, most=2, height=HEIGHT, sharey=True)
+    drawn, axes = draw(shown, labels, max_columns=2, height=HEIGHT, sharey=True)
     for panel, axis in axes.items():
         bandwidth = bandwidths[panel]
         if bandwidth:
             name_places(axis, {"theoretical bandwidth": bandwidth * TO_GIGABYTES})
-        axis.set_xlim(0)
+        axis.set_xlim(0)  # the traffic begins at zero
     return drawn
 
 
@@ -107,7 +112,7 @@ def curve(
         rows: rows of the curve, in their order.
         panel: title of the curve's panel.
         name: name of the curve in the legend.
-        factors: factors from SI units to the units of the axes.
+        factors: factors from SI units to the units of the horizontal and of the vertical axis.
     """
     # Each point of the curve is an array with a line for each run; its first two columns are x and y.
     points = curve_of([figure.own_runs[row.point] for row in rows])
@@ -140,16 +145,22 @@ def plot_roofline(figure: Picture) -> Figure:
     Source: Williams, Waterman and Patterson, CACM 52 (2009).
     """
     rows = figure.rows.sort_values("concurrency", kind="stable")
+    # The table whose rows are flat roofs: cpu or gpu.
     rates = BY_NAME[rows.loc[rows["table"].isin(RATES), "table"].iloc[0]]
     uses = USES[rates.name]
     lines: list[dict[str, Any]] = []
     for threads, of_threads in rows.groupby("concurrency", sort=False):
+        # The highest flat roof, in operations per second, and the highest bandwidth, in bytes per second. Roofs end
+        # where these two cross the others.
         is_rate = of_threads["table"].eq(rates.name)
         rate = of_threads.loc[is_rate, "value"].max()
         steepest = of_threads.loc[~is_rate, "value"].max()
-        if pd.isna(steepest):
+        if pd.isna(
+            steepest
+        ):  # without a bandwidth, the highest roof begins at the left end of the axis
             steepest = rate / uses[0]
         panel = Labels(rates).many(int(str(threads)))
+        # The triad's dots are drawn as runs, at the operations per second that its bandwidth means.
         is_triad = of_threads["workload"].eq(TRIAD)
         for row in schema.lines(of_threads[is_triad]):
             dot = {"panel": panel, "name": f"_{roof_name(row)}", "line": "", "kind": "run"}
@@ -167,7 +178,7 @@ def plot_roofline(figure: Picture) -> Figure:
                     lines.append({**roof, "kind": kind, "x": across, "y": height * rates.factor})
     labels = "Operations on each byte", figure_style.vertical_label(rates)
     shown = pd.DataFrame(lines)
-    drawn, axes = draw(shown, labels, has_own_limits=True, most=2, height=TALL, sharey=True)
+    drawn, axes = draw(shown, labels, has_own_limits=True, max_columns=2, height=TALL, sharey=True)
     for panel, axis in axes.items():
         axis.set_xscale("log", base=4, subs=[])
         axis.xaxis.set_major_formatter(FuncFormatter(text_of_uses))
@@ -177,9 +188,15 @@ def plot_roofline(figure: Picture) -> Figure:
 
 
 def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> None:
-    """Write the name of each flat roof above its right end, and of each slope before its lower end."""
+    """Write the name of each flat roof above its right end, and of each slope before its lower end.
+
+    Args:
+        axis: the panel.
+        corners: end points of the measured roofs in the panel, see ``corners_of_roof``.
+        uses: ends of the horizontal axis, in operations per byte.
+    """
     least, most = uses
-    axis.set_xlim(left=least / 8)
+    axis.set_xlim(left=least / 8)  # room for the names of the slopes
     for corner in schema.lines(corners[corners["x"].isin(uses)]):
         name, above = (
             f"{corner.name.removeprefix('_')} ",
@@ -200,6 +217,13 @@ def corners_of_roof(
 
     A rate is a flat roof, which begins at the steepest slope. A bandwidth is a slope, which ends at the
     highest flat roof.
+
+    Args:
+        row: row of the roof.
+        value: its rate or bandwidth, or the limit of it, in SI units.
+        rate: the highest flat roof of the panel, in operations per second.
+        steepest: the highest bandwidth of the panel, in bytes per second.
+        uses: ends of the horizontal axis, in operations per byte.
     """
     least, most = uses
     if row.table in RATES:
@@ -233,8 +257,10 @@ def plot_matrices(figure: Picture) -> Figure:
         for row in members:
             values |= matrix_of(figure.own_runs[row.point])
         field = pd.Series(values).unstack() * figure.table.factor
+        # The latency between two CPUs holds for both directions: fill the other half of the matrix.
         if is_symmetric:
             field = field.combine_first(field.T)
+        # Records of CPUs have their order. NUMA nodes are in the order of their numbers.
         first = figure.own_runs[members[0].point]
         places = order_of(first) if first[0].order else sorted({*field.index, *field.columns})
         title = figure.labels(members[0]).workload(members[0])
@@ -246,22 +272,25 @@ def plot_matrices(figure: Picture) -> Figure:
 
 
 def plot_links(figure: Picture) -> Figure:
-    """Draw a heat map for each point of pairs, from each client to each server.
+    """Draw a heat map for each point of pairs of nodes.
 
     Nodes are in the order of the topology: first the nodes below the largest switch, then the nodes below the
     next smaller switch.
     """
+    # Switch -> the nodes below it.
     behind = figure.frames.campaign["behind"]
     switches = sorted(behind, key=lambda name: (-len(behind[name]), natural(name)))
     fields = {}
     for _, rows in figure.own.groupby("place", sort=False):
         members = list(schema.lines(rows))
         values = {}
+        # A pair has one value for both directions: it fills two fields of the matrix.
         for row in members:
             for pair in permutations(row.node.split("+")):
                 values[pair] = row.value * figure.table.factor
         field = pd.Series(values).unstack()
         nodes = sorted({*field.index, *field.columns}, key=natural)
+        # Of each key, the entry of a switch is False for the nodes below it, which therefore come first.
         nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
         title = figure.labels(members[0]).point(members[0], node=False)
         fields[title] = field.reindex(index=nodes, columns=nodes)
@@ -284,6 +313,7 @@ def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str
     grid.set_titles("{col_name}")
     side = SMALL_SIDE if largest <= FEW else figure_style.WIDTH / 2
     figure: Figure = grid.figure
+    # A colour bar beside each matrix takes some 15 % of its width.
     width = min(figure_style.WIDTH, 1.15 * side * columns)
     figure_style.resize(figure, width, side * math.ceil(len(fields) / columns))
     for title, axis in grid.axes_dict.items():

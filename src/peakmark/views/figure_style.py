@@ -45,6 +45,7 @@ PADS = {"w_pad": 0.06, "h_pad": 0.06}
 LIMIT: dict[str, Any] = {"color": INK, "linewidth": 0.9, "dashes": (5, 2), "zorder": 1}
 METADATA = {".svg": {"Date": None, "Creator": None}, ".png": {"Software": None}}
 """Ending of a file -> metadata that are removed, because they differ between days or versions."""
+# Lengths of dash and gap in line widths, in the order of a panel's lines. The first line is solid.
 DASHES: tuple[Any, ...] = (
     "",
     (4, 1.6),
@@ -76,9 +77,10 @@ def look(position: int, is_open: bool = False) -> Look:
 
     From position 6 on, the colours repeat with other markers.
     """
-    often, place = divmod(position, len(COLOURS))
+    # As many markers as colours: without a shift, a repeated colour would repeat its marker too.
+    repetition, place = divmod(position, len(COLOURS))
     colour = COLOURS[place]
-    marker = MARKERS[(position + often) % len(MARKERS)]
+    marker = MARKERS[(position + repetition) % len(MARKERS)]
     return Look(colour, marker, "white" if is_open else colour)
 
 
@@ -111,7 +113,7 @@ def scatter(axis: Axes, dots: pd.DataFrame, names: str, looks: Mapping[str, Look
     for name, each in looks.items():
         of_name = dots[dots[names].eq(name)]
         if len(of_name):
-            order = 4 if each.face == "white" else 5
+            order = 4 if each.face == "white" else 5  # filled dots cover open ones
             axis.scatter(
                 of_name["x"], of_name["y"], s=11, marker=each.marker, facecolor=each.face, label=name,
                 edgecolor=each.colour, linewidth=0.7, zorder=order,
@@ -126,6 +128,7 @@ def legend(figure: Figure) -> None:
             handles.setdefault(name, handle)
     if not handles:
         return
+    # An entry takes 0.53 inches for its marker and the gap, and 0.055 inches for each letter.
     columns = max(1, int(figure.get_figwidth() / (0.53 + 0.055 * max(map(len, handles)))))
     lines = math.ceil(len(handles) / columns)
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * lines + LEGEND_EDGE)
@@ -136,7 +139,7 @@ def legend(figure: Figure) -> None:
 
 
 def columns_of(count: int, most: int) -> int:
-    """Return the number of panels side by side, in lines of equal length."""
+    """Return the number of panels side by side, at most ``most``, with which lines are as equal as possible."""
     return math.ceil(count / math.ceil(count / most))
 
 
@@ -160,6 +163,13 @@ def finish(
     """Label the axes of a grid, and set its size: panels of the same size on all pages.
 
     The vertical axis is labelled once for several lines of panels, which are lower than the label.
+
+    Args:
+        grid: the drawn panels.
+        labels: labels of the horizontal and the vertical axis.
+        columns: number of panels side by side.
+        height: height of a panel, in inches.
+        share: width of a panel, as a share of ``WIDTH``.
     """
     lines = math.ceil(len(grid.axes.flat) / columns)
     width = WIDTH * min(1.0, share * columns + 0.1)
@@ -187,7 +197,7 @@ def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
         lowest, highest = low.min(), high.max()
         if 0 < lowest * SPAN < highest:
             axis.set_yscale("log")
-            axis.set_ylim(lowest / 1.4, highest * 1.6)
+            axis.set_ylim(lowest / 1.4, highest * 1.6)  # room for markers at both ends
             axis.yaxis.set_major_locator(
                 LogLocator(subs=steps_of(lowest, highest), numticks=MAX_TICKS)
             )
@@ -198,7 +208,7 @@ def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:
 
 
 def vertical_label(table: Table, value: str = "measured") -> str:
-    """Return ``Throughput (MB/s)``, or the quantity alone if it is its own unit.
+    """Return ``Throughput (MB/s)``, or the quantity alone if it is its own unit, such as ``IOPS``.
 
     Args:
         table: table with the quantity and the unit.

@@ -44,9 +44,9 @@ MAX_LETTERS = 22
 FEW = 5
 """Largest number of bars of a panel whose values are written above them."""
 BAR_WIDTH = 0.8
-"""Width of the bars at one place, as a share of the distance between places."""
+"""Width of the bars at one position of the axis together, as a share of the distance between positions."""
 LETTERS = 92
-"""Letters that fit side by side above all panels of a line."""
+"""Letters that fit side by side in the titles of all panels of a line."""
 VARIANTS = {
     "pool": "",
     "pool-temporal": "ordinary stores",
@@ -64,7 +64,7 @@ def draw(
     labels: tuple[str, str],
     looks: Mapping[str, Look] | None = None,
     has_own_limits: bool = False,
-    most: int = MAX_COLUMNS,
+    max_columns: int = MAX_COLUMNS,
     height: float = LOW,
     **facets: Any,
 ) -> tuple[Figure, Mapping[str, Axes]]:
@@ -76,7 +76,7 @@ def draw(
         labels: labels of the horizontal and the vertical axis.
         looks: name -> its look; by default, looks are assigned in the order of the names.
         has_own_limits: whether to draw limits in the colours of their names.
-        most: largest number of panels side by side.
+        max_columns: largest number of panels side by side.
         height: height of a panel, in inches.
         facets: ``sharex`` and ``sharey`` of seaborn's ``FacetGrid``.
 
@@ -86,10 +86,12 @@ def draw(
     names = list(shown["name"].unique())
     if looks is None:
         looks = {name: figure_style.look(place) for place, name in enumerate(names)}
-    columns = figure_style.columns_of(shown["panel"].nunique(), most)
+    # Break the titles into lines that fit above their panels.
+    columns = figure_style.columns_of(shown["panel"].nunique(), max_columns)
     titles = [textwrap.fill(panel, LETTERS // columns) for panel in shown["panel"]]
     shown = shown.assign(title=titles)
     dashes = dict(zip(shown["line"].unique(), cycle(figure_style.DASHES), strict=False))
+    # Draw the medians: between dots of runs as short ticks, otherwise as the markers of their names.
     has_runs = bool(shown["kind"].eq("run").any())
     grid = sns.relplot(
         shown[shown["kind"].eq("median")], kind="line", x="x", y="y", col="title", col_wrap=columns,
@@ -106,6 +108,7 @@ def draw(
         draw_limits(axis, of_panel, looks if has_own_limits else {})
     figure_style.finish(grid, labels, columns, height)
     figure_style.scale_values(list(grid.axes.flat), bool(facets.get("sharey")))
+    # Add the legend's entries for dashes and limits: empty lines that only have a label.
     last = grid.axes.flat[-1]
     if len(dashes) > 1:
         for line, each in dashes.items():
@@ -128,10 +131,11 @@ def draw_runs(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> 
 def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
     """Draw a dashed line across the panel if all rows have the same limit.
 
-    Otherwise, draw one through the limits of each line's rows, with a tick at each row.
+    Otherwise, draw one through the limits of each line's rows, with a tick at each row. Without ``looks``, it
+    has the colour of the text.
     """
     limits = of_panel[of_panel["kind"].eq("limit")]
-    distinct = limits["y"].round(9).unique()
+    distinct = limits["y"].round(9).unique()  # rounded: equal limits may differ in the last bit
     if len(distinct) == 1:
         axis.axhline(distinct[0], **figure_style.LIMIT)
         return
@@ -147,15 +151,17 @@ def plot(figure: Picture) -> Figure:
     """Draw the rows of a table.
 
     The horizontal axis is the block size or the concurrency, whichever has more values. A panel shows
-    one workload with all programs. If a layout asks for it, a panel shows all workloads of one block
-    size or number of threads instead. Bars are over the block sizes if there are several, with a bar for
-    each number of threads.
+    one workload with all programs. If a layout asks for it (``together``), a panel shows all workloads of one
+    block size or number of threads instead. Bars are over the block sizes if there are several, with a bar for
+    each number of threads. Figures of ``together``, and of standard deviations, have no references.
     """
     kind = figure.kind
+    # The value is a key of ``VALUES``.
     value = "measured" if figure.drawing is None else figure.drawing.value
     if kind == "several":
         rows, label = rows_of_several(figure), "Nodes"
     else:
+        # Choose the columns of the horizontal axis and of the panels or dashes.
         across, other = "concurrency", "block_bytes"
         has_blocks = figure.rows["block_bytes"].nunique() > 1
         if is_over_blocks(figure.rows) or (kind == "bars" and has_blocks):
@@ -186,7 +192,10 @@ def plot(figure: Picture) -> Figure:
 
 
 def runs_and_limits(figure: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return a mark for each run of rows, and the limits."""
+    """Return two frames for ``draw``: a mark for each run of the rows, and one for each limit.
+
+    The limit of a row is that of peakmark's kernel.
+    """
     places = rows[["point", "instrument", "panel", "name", "line", "x"]]
     runs = figure.marks.merge(places, on=["point", "instrument"])
     limits = rows[rows["is_own"] & rows["limit"].notna()]
@@ -200,11 +209,13 @@ def runs_and_limits(figure: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
 def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> Figure:
     """Draw a bar for each row, with the references as open marks on the bars.
 
-    The bars at one place are numbers of threads, from light to dark. A few bars have their values.
+    The bars at one position of the axis are numbers of threads, from light to dark. At most ``FEW``
+    bars of one number of threads have their values written above them.
     """
     looks = figure_style.looks_of(figure.table)
     order = list(rows.sort_values("across")["across_name"].unique())
     hues = list(rows.sort_values("other_place")["other_name"].unique())
+    # In the legend, the first number of threads follows the name of peakmark's kernel.
     names = [", ".join(filter(None, (figure.table.own.heading, hues[0]))), *hues[1:]]
     # The last of these shades is the colour itself, the first nearly white.
     shades = sns.light_palette(figure_style.COLOURS[0], len(hues) + 1)[1:]
@@ -219,7 +230,8 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
     for panel, axis in grid.axes_dict.items():
         for bars, name in zip(axis.containers, names, strict=True):
             bars.patches[0].set_label(name)
-        # Seaborn divides the width of the bars at one place by their number.
+        # Draw references in the middle of their bars. Seaborn divides the width of the bars at one position by
+        # their number.
         others = rows[rows["panel"].eq(panel) & ~rows["is_own"]]
         middles = (others["other_name"].map(hues.index) + 0.5) / len(hues) - 0.5
         places = others["across_name"].map(order.index) + BAR_WIDTH * middles
@@ -261,7 +273,7 @@ def named_rows(figure: Picture, across: str, other: str) -> pd.DataFrame:
             }
         )
     named = figure.rows.join(pd.DataFrame(names, index=figure.rows.index))
-    # A layout may write the sizes of its own rows in another way: a place has the name in its first row.
+    # A layout may write one size in two ways: a number on the axis or in the legend has the text of its first row.
     for place in ("across", "other_place"):
         name = place.replace("_place", "") + "_name"
         named[name] = named.groupby(place)[name].transform("first")
@@ -278,7 +290,7 @@ def full_name(labels: Labels, row: Line) -> str:
     """Return the workload of a row, with the variant of a memory row and the node if it has a name.
 
     Only memory measures one workload in several variants (working sets), which must be distinguished.
-    The variant ``pool`` is not named.
+    The variant ``pool`` is the usual one and is not named.
     """
     parts = [labels.workload(row)]
     if labels.table.subsystem == "memory" and row.variant not in ("", "pool"):
@@ -291,8 +303,9 @@ def full_name(labels: Labels, row: Line) -> str:
 def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     """Add the columns ``panel`` and ``line``, which the docstring of this module explains.
 
-    The value that is not on the axis is a block size or a number of threads. Each value has its own
-    panels, or its own dashes if these would be too many panels.
+    The column ``other_place`` of ``named_rows``, which is not on the axis, is a block size or a number of
+    threads. Each of its values has its own panels, or its own dashes if there would be more than
+    ``MAX_PANELS``. In bars it is shown by the shade instead.
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads = distinct["full_name"].nunique()
@@ -320,9 +333,10 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
 
 
 def rows_of_several(figure: Picture) -> pd.DataFrame:
-    """Return the sums of nodes that were measured at one moment; the axis is the number of nodes.
+    """Return the rows with their columns for ``draw``; the horizontal axis is the number of nodes.
 
-    There is a panel for each workload, block size, number of threads and variant.
+    Each row is the sum of several nodes that were measured at one moment, as a row of the first of these nodes.
+    There is a panel for each workload, block size, number of threads, variant and first node.
     """
     panels = []
     numbers = []
@@ -352,7 +366,7 @@ def scale_places(axes: Mapping[str, Axes], rows: pd.DataFrame) -> None:
 
 
 def label_across(table: Table, across: str) -> str:
-    """Return the label of the horizontal axis."""
+    """Return the label of the horizontal axis, which shows the column ``across`` of the rows."""
     if across == "concurrency":
         return f"{capitalised(Labels(table).noun)}s"
     return "Area walked" if table.name == "memory_latency" else "Block size"

@@ -44,7 +44,7 @@ SHAPES = {
 }
 """Metric -> kind of the figure of a table whose runs are matrices or curves."""
 LINE = 3
-"""Fewest places on the horizontal axis of a usual figure of panels: two points are no curve."""
+"""Fewest positions on the horizontal axis of a usual figure of panels: two points are no curve."""
 VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
 """Kind of value in a figure of a layout -> column in ``rows``."""
 
@@ -91,7 +91,10 @@ class Picture:
 
     @cached_property
     def marks(self) -> pd.DataFrame:
-        """Return the runs without those above the limit; ``kind`` is run, or left out of a disturbed one."""
+        """Return the runs to draw: those that count (``kind`` is run), and disturbed ones (``kind`` is left out).
+
+        Runs that do not count for another reason, such as a value above the limit, are not drawn.
+        """
         runs = self.runs[self.runs["kept"] | self.runs["disturbed"].ne("")]
         kind = runs["kept"].map({True: "run", False: "left out"})
         return runs[["point", "instrument", "value", "share", "repetition"]].assign(kind=kind)
@@ -107,7 +110,7 @@ class Picture:
         return found
 
     def labels(self, row: Line) -> Labels:
-        """Return the names for a row."""
+        """Return the names for a row. A roofline also has rows of other tables than its own."""
         table = self.table
         if row.table != table.name:
             table = BY_NAME[row.table]
@@ -169,12 +172,15 @@ def usual_figures(
     frames: CampaignFrames, table: Table, rows: pd.DataFrame
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield name, kind and rows of each figure of measured rows in a report without a layout."""
+    # The latency of a single pair of CPUs is no matrix.
     if table.metric == "core_to_core" and not holds_matrix(frames, rows):
         rows = rows.head(0)
+    # Sums over nodes that were measured at one moment have a figure if numbers of nodes can be compared.
     nodes = rows["variant"].map(count_of_nodes).astype(int)
     if nodes[nodes.gt(0)].nunique() > 1:
         yield f"{table.name}_several", "several", rows[nodes.gt(0)]
     rows = rows[nodes.eq(0)]
+    # All other rows have a matrix or curve, or a strip and panels, or the distances of many nodes.
     if table.metric in SHAPES and not is_many(frames):
         yield table.name, SHAPES[table.metric], rows
     else:
@@ -193,7 +199,10 @@ def usual_figures(
 
 
 def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return name and rows of each part of a table that has its own figures: DRAM and caches."""
+    """Return name and rows of each part of a table that has its own figures: of memory DRAM and caches.
+
+    Rows of pairs of nodes are left out, because figures of links show them.
+    """
     single = rows[~is_pair(rows)]
     if table.name != "memory_throughput":
         return [(table.name, single)]
@@ -249,11 +258,13 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
 def gpu_roofs(frames: CampaignFrames) -> pd.DataFrame:
     """Return the roofs of the GPU's roofline: sustained rates, and reads from the GPU's memory.
 
-    It has each number of GPUs that has both, and is drawn for a campaign of one node.
+    It has each number of GPUs for which both were measured. It has no rows for a campaign of several nodes.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     is_rate = rows["workload"].isin(GPU_ROOFS) & rows["variant"].eq("sustained")
-    is_read = rows["workload"].eq("RS") & rows["block_bytes"].isna()
+    is_read = (
+        rows["workload"].eq("RS") & rows["block_bytes"].isna()
+    )  # by the fastest kind of access
     rates = rows[rows["table"].eq("gpu") & is_rate]
     reads = rows[rows["table"].eq("gpu_throughput") & is_read]
     if rows["node"].nunique() > 1:

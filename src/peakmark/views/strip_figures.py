@@ -1,4 +1,8 @@
-"""Rows and nodes as lines of marks: runs and references of each row, and the nodes of each point."""
+"""Figures with a line of marks for each row or point: the runs and references of a row, the nodes of a point.
+
+Columns of marks that do not fit below each other are panels. A mark's ``place`` is the number of its line in the
+panel.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ ROUNDS = "viridis_r"
 """Colour map of the rounds: the last one is dark, also in grey print."""
 MARGIN = 1.06
 """End of a linear axis, as a multiple of the highest value."""
-BAR = "#cfe2ef"
+BAR = "#cfe2ef"  # colour of the bars of medians, lighter than the dots of the runs on them
 LINE, HEADLINE = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""
 NAMED = 2
@@ -57,9 +61,11 @@ def plot_strip(figure: Picture) -> Figure | None:
     if own.empty:
         return None
     has_shares = has_limits(rows)
+    # The runs, with the line of their row.
     places = own[["point", "instrument", "program", "name", "panel", "place"]]
     runs = figure.marks.merge(places, on=["point", "instrument"])
     runs["round"] = runs["repetition"] + 1
+    # Choose the axis: values, or shares of the limit in percent.
     label = figure_style.vertical_label(figure.table)
     column, values = "value", runs["value"] * figure.table.factor
     factor = figure.table.factor
@@ -72,7 +78,7 @@ def plot_strip(figure: Picture) -> Figure | None:
 
 
 def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> Figure:
-    """Draw the marks of rows in columns, with a legend of the references.
+    """Draw the marks of rows in panels side by side, with a legend of the references.
 
     Args:
         figure: figure whose programs are named in the legend.
@@ -82,13 +88,14 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
         has_shares: whether the axis has shares of the limit.
     """
     columns = int(shown["panel"].nunique())
-    length = int(shown["place"].max()) + 1
+    length = int(shown["place"].max()) + 1  # lines of the longest panel
     looks = figure_style.looks_of(figure.table)
     runs = shown[shown["kind"].eq("run")]
     colours = dict(enumerate(sns.color_palette(ROUNDS, int(runs["round"].max())), 1))
     grid = sns.FacetGrid(shown, col="panel", sharex=True, sharey=False)
     for number, axis in grid.axes_dict.items():
         of_column = shown[shown["panel"].eq(number)].assign(y=lambda marks: marks["place"])
+        # Draw the medians of peakmark's kernel, then the references, the runs, and the runs that do not count.
         medians = of_column[of_column["kind"].eq(figure.table.own.heading)]
         if has_shares:
             sns.barplot(medians, x="x", y="place", orient="h", color=BAR, errorbar=None, ax=axis)
@@ -105,13 +112,14 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
         )  # fmt: skip
         left_out = of_column[of_column["kind"].eq("left out")].assign(kind="_left out")
         figure_style.scatter(axis, left_out, "kind", {"_left out": figure_style.HOLLOW})
+        # Name the lines, from the top down.
         named = of_column.drop_duplicates("place")
         axis.set(title="", ylim=(length - 0.4, -0.6))
         axis.set_yticks(named["place"], named["name"])
         axis.tick_params(axis="y", length=0)
         axis.grid(True, axis="both")
         sns.despine(ax=axis, left=True)
-    scale(grid, shown["x"], 100.0 if has_shares else 0.0)
+    scale(grid, shown["x"], reach=100.0 if has_shares else 0.0)
     figure_style.finish(grid, (label, ""), columns, HEIGHT * length + AXIS, share=0.42)
     # The caption explains the marks of runs and medians.
     figure_style.legend(grid.figure)
@@ -123,6 +131,7 @@ def named_rows(figure: Picture) -> pd.DataFrame:
     """Return the rows of a figure with ``name``, ``panel`` and ``place`` of their points."""
     rows = figure.rows
     has_variants = bool(figure.table.variant) and rows["variant"].nunique() > 1
+    # Point -> name of its line. Many points have short names, so that they fit beside several columns.
     names: dict[str, str] = {}
     is_short = rows["point"].nunique() > COLUMN
     for row in schema.lines(rows):
@@ -131,7 +140,10 @@ def named_rows(figure: Picture) -> pd.DataFrame:
 
 
 def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
-    """Return rows with ``panel`` and ``place`` (line in the panel). Rows with equal keys share a place."""
+    """Return rows with ``panel`` and ``place`` (number of the line in the panel). Equal keys share a line.
+
+    Panels have at most ``COLUMN`` lines, unless more than ``MOST_COLUMNS`` panels would be needed.
+    """
     numbers, distinct = pd.factorize(keys)
     columns = min(math.ceil(len(distinct) / COLUMN), MOST_COLUMNS)
     length = math.ceil(len(distinct) / columns)
@@ -139,7 +151,7 @@ def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
 
 
 def name_of(labels: Labels, row: Line, has_variants: bool, is_short: bool) -> str:
-    """Return ``RWS 1 MiB, 2 threads`` or, if short, ``RWS 1 MiB, ×2``; a named node is added."""
+    """Return ``RWS 1 MiB, 2 threads`` or, if short, ``RWS 1 MiB, ×2``, then the node unless it is ``any``."""
     words = [labels.workload(row), labels.block(row)]
     if has_variants:
         words.insert(1, variant_name(labels.table, row.variant))
@@ -151,20 +163,23 @@ def name_of(labels: Labels, row: Line, has_variants: bool, is_short: bool) -> st
     return ", ".join(filter(None, parts))
 
 
-def scale(grid: sns.FacetGrid, values: pd.Series, least: float) -> None:
+def scale(grid: sns.FacetGrid, values: pd.Series, reach: float) -> None:
     """Scale the horizontal axes: from zero, or logarithmically if the values span too much.
 
-    ``least`` is the lowest end of an axis, which then begins at zero; 0 if there is none.
+    Args:
+        grid: the panels.
+        values: all values that they show.
+        reach: value that the axes show at least, from zero on; 0: no such value.
     """
     lowest, highest = values.min(), values.max()
     for axis in grid.axes.flat:
-        if least == 0 and lowest * figure_style.SPAN <= highest:
+        if reach == 0 and lowest * figure_style.SPAN <= highest:
             steps = figure_style.steps_of(lowest, highest)
             axis.set_xscale("log")
             axis.xaxis.set_major_locator(LogLocator(subs=steps, numticks=figure_style.MAX_TICKS))
             axis.xaxis.set_minor_locator(NullLocator())
         else:
-            axis.set_xlim(0, MARGIN * max(least, highest))
+            axis.set_xlim(0, MARGIN * max(reach, highest))
             axis.xaxis.set_major_locator(MaxNLocator(FEW_TICKS, steps=STEPS))
         axis.xaxis.set_major_formatter(figure_style.NUMBER)
 
@@ -184,7 +199,10 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
 
 
 def plot_nodes(picture: Picture) -> Figure | None:
-    """Draw all nodes at all points of a table; return None if nothing was measured."""
+    """Draw all nodes at all points of a table; return None if nothing was measured.
+
+    The column ``place`` of ``rows`` is a point without its node.
+    """
     own = picture.rows[picture.rows["is_own"]]
     # The first class of nodes comes first in each line.
     usable = with_medians(own).sort_values("group", kind="stable")
@@ -196,7 +214,7 @@ def plot_nodes(picture: Picture) -> Figure | None:
 
 
 def middle_of(usable: pd.DataFrame) -> Line:
-    """Return the row nearest to the median of the first class."""
+    """Return the row nearest to the median of the first class of nodes, see ``table.with_medians``."""
     of_class = usable[usable["group"].eq(usable["group"].min())]
     off = (of_class["value"] - of_class["median_of_nodes"]).abs()
     return next(schema.lines(of_class.loc[[off.idxmin()]]))
@@ -230,6 +248,7 @@ def plot_dots(
     axis.axvline(0, color=figure_style.INK, linewidth=0.8, zorder=1)
     for side in (-DELTA, DELTA):
         axis.axvline(side, color=figure_style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
+    # The axis reaches beyond the dashed lines, also if no node does.
     axis.margins(x=0.2)
     low, high = axis.get_xlim()
     axis.set_xlim(min(low, -1.6 * DELTA), max(high, 1.6 * DELTA))
@@ -240,12 +259,15 @@ def plot_dots(
 
 
 def signed_percent(share: float, _: object) -> str:
-    """Return ``+5`` of 0.05, ``0`` of 0."""
+    """Return a share as a number of the axis in percent: ``+5`` for 0.05, ``0`` for 0. Matplotlib passes the position too."""
     return f"{100 * share:+g}" if share else "0"
 
 
 def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
-    """Draw the nodes of one line: slow nodes with open markers, the slowest nodes with their names."""
+    """Draw the nodes of one line, and name up to ``NAMED`` slow nodes beside the slowest one's dot.
+
+    The markers of slow nodes are open.
+    """
     nodes = dots_of(usable)
     usual, slow = figure_style.look(0), figure_style.look(1, is_open=True)
     for is_slow, look in ((False, usual), (True, slow)):
@@ -275,6 +297,7 @@ def dots_of(usable: pd.DataFrame) -> pd.DataFrame:
     The height depends on the node's name, so that only few dots overlap.
     """
     share = usable["value"] / usable["median_of_nodes"] - 1
+    # Offsets from -0.3 to 0.3 of the distance between lines.
     offsets = []
     for node in usable["node"]:
         offsets.append(0.3 * (zlib.crc32(node.encode()) % 201 / 100 - 1))

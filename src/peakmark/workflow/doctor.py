@@ -165,7 +165,7 @@ def _settings() -> Iterator[Finding]:
 
 
 def _gpus(kernels: Path) -> Iterator[Finding]:
-    """Yield the GPUs of this machine, and the reference tools for them; nothing without a GPU."""
+    """Yield how many GPUs of this machine can be used, and whether one is divided (MIG); nothing without a GPU."""
     present = gpu.on_bus(Host())
     count, reason = gpu.survey()
     if not present and not count:

@@ -409,7 +409,7 @@ class RunInJob(Run):
 
     @property
     def inputs(self) -> list[str]:
-        """Return no input: the run has asked for the job, and the kernels exist."""
+        """Return the input of the rule that measures: none, because the run had the kernels compiled before it submitted the job."""
         return []
 
     @cached_property

@@ -358,7 +358,7 @@ class Progress:
             self._started = time.monotonic()
 
     def finish(self, output: str) -> None:
-        """Count a job, named by its output file, as ended instead of ahead."""
+        """Count a job, named by its output file, as ended: it is no longer ahead."""
         seconds = self._ahead.pop(output, None)
         if seconds is not None:
             self._expected_of_ended += seconds

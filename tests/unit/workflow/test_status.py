@@ -31,8 +31,8 @@ def six(tmp_path, monkeypatch):
 def test_equal_reasons_stand_together_and_all_that_is_missing_is_named(six):
     for number, cell in enumerate(six.cells[:4]):
         lost = f"Slurm ended job {number}: NODE_FAIL: its node was lost"
-        failures.refuse(six.directory, [cell], lost)
-    failures.refuse(six.directory, six.cells[4:5], "Slurm has forgotten job 9")
+        failures.store_refused(six.directory, [cell], lost)
+    failures.store_refused(six.directory, six.cells[4:5], "Slurm has forgotten job 9")
     described = status.describe(planned(six), only_failed=True)
     assert "complete" not in described
     lines = [line.strip() for line in described.splitlines()]

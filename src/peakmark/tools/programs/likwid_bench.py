@@ -264,19 +264,19 @@ def narrow(cell: Cell, test: str) -> list[str]:
     return []
 
 
-def _pass_s(cell: Cell, isa: _Isa, share: float) -> float:
-    """Return the guessed seconds of one pass of a thread over its ``share`` of the bytes."""
+def _pass_s(cell: Cell, isa: _Isa, share_bytes: float) -> float:
+    """Return the guessed seconds of one pass of a thread over its share of the cell's bytes."""
     if cell.subsystem == "cpu":
         element = 4 if cell.workload == "FP32" else 8
         # Operations of peakflops for each element that it loads.
         flops = 30 if isa.suffix.endswith("_fma") else 16
         # ``isa.flops`` is the rate for elements of 8 bytes. With 4 bytes, twice as many fit into a register.
-        return share / element * flops / (isa.flops * 8 / element)
+        return share_bytes / element * flops / (isa.flops * 8 / element)
     # Guessed B/s of a core from L1, L2 and L3, by the size of each, and from DRAM that all threads share.
     for cache, rate in ((48 << 10, 120e9), (1 << 20, 60e9), (4 << 20, 30e9)):
-        if share <= cache:
-            return share / rate
-    return share / min(15e9, 100e9 / cell.concurrency)
+        if share_bytes <= cache:
+            return share_bytes / rate
+    return share_bytes / min(15e9, 100e9 / cell.concurrency)
 
 
 def read_output(text: str) -> Output:
