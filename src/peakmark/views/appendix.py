@@ -68,6 +68,7 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
 
 def counted(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
     """Return the lines of ``COUNTED`` that have a workload of the campaign, with the printed names."""
+    # Resource -> codes of its workloads, and of their families: what a code has before its first dash.
     measured: dict[str, set[str]] = defaultdict(set)
     for subsystem, workload in zip(frames.rows["subsystem"], frames.rows["workload"], strict=True):
         family, _, _ = workload.partition("-")
@@ -90,6 +91,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
     For a missing program, the path is replaced by the reason.
     """
     campaign, subsystems = frames.campaign, set(frames.rows["subsystem"])
+    # Program -> version and path of each one that ran. A program of the tables may not have run.
     known: dict[str, list[list[str]]] = defaultdict(list)
     for table in TABLES:
         if table.subsystem in subsystems:
@@ -112,7 +114,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
 
 def program_titles(layout: Layout | None) -> dict[str, str]:
-    """Return titles such as ``diskbench (peakmark)`` for programs with other names in tables."""
+    """Return titles such as ``diskbench (peakmark)`` for programs that tables call by another name."""
     tables = [printed_table(None, table) for table in TABLES]
     if layout:
         tables = [layout.called(each.table) for each in layout.layout_tables]
@@ -138,6 +140,7 @@ def list_problems(frames: CampaignFrames) -> dict[str, Any]:
         what = failure["what"]
         if len(places) > 1:
             what += f" ({len(places)} times)"
+        # Name the nodes, unless the cell may run on any node.
         name = failure["cells"]
         named = [place for place in dict.fromkeys(places) if place != "any"]
         if named:
@@ -152,6 +155,7 @@ def list_problems(frames: CampaignFrames) -> dict[str, Any]:
 def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     """Return facts, commands by program, the configuration as YAML, and the checksum of all files."""
     campaign = frames.campaign
+    # State the jobs and, of those that have ended, the node-hours as Slurm counts them.
     jobs = campaign["jobs"]
     of_slurm = []
     if jobs:
@@ -278,14 +282,19 @@ def with_lists(value: Any) -> Any:
 
 
 def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
-    """Return the facts of a single node, or the common facts of several nodes and their differences."""
+    """Return nodes as ``alike`` merges them: a single one, or the common facts of several and their differences."""
     return alike(facts_of_nodes(frames))
 
 
 def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return several nodes merged into one: the facts that are equal, and those that differ."""
+    """Return a list with several nodes merged into one: the facts that are equal, and those that differ.
+
+    Args:
+        nodes: nodes with ``name`` and ``groups``, see ``Groups``. A single one is returned as it is.
+    """
     if len(nodes) < 2:
         return [dict(node) for node in nodes]
+    # Group and fact -> value of the fact -> names of the nodes that have this value.
     names_of: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
     for node in nodes:
         for title, lines in node["groups"].items():
@@ -294,6 +303,7 @@ def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     groups: Groups = defaultdict(list)
     different = []
     for (title, what), names_by_value in names_of.items():
+        # A fact is common if all nodes have its first value.
         value, names = next(iter(names_by_value.items()))
         if len(names) == len(nodes):
             groups[title].append([what, value])
@@ -334,7 +344,10 @@ def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
 
 
 def group(facts: Facts) -> Groups:
-    """Return the facts of one machine by groups, without empty lines and groups."""
+    """Return the facts of one machine by groups, without empty lines and groups.
+
+    The group ``BOX`` is left out, because page one shows it. ``UNREAD`` lists the facts that are unknown.
+    """
     shown = {}
     for title, of_group in templates().items():
         if title != BOX:
@@ -360,6 +373,7 @@ def box(frames: CampaignFrames) -> list[list[str]]:
         measured = {**facts, "network": frames.campaign["networks"][host], "clocks": clocks}
         found.append({"name": host, "groups": {BOX: rendered(templates()[BOX], measured)}})
     lines: list[list[str]] = []
+    # Several nodes may have a second group: the lines that differ.
     for group_of_all in alike(found):
         for of_group in group_of_all["groups"].values():
             lines += of_group
@@ -367,7 +381,7 @@ def box(frames: CampaignFrames) -> list[list[str]]:
 
 
 def highest_clocks(frames: CampaignFrames) -> list[float]:
-    """Return the highest clock in Hz that the runs observed on each node."""
+    """Return the highest clock in Hz that the runs observed on each host, without hosts whose clock is unknown."""
     of_runs = frames.runs[["clock_work_hz", "clock_before_hz", "clock_after_hz"]].max(axis=1)
     return list(of_runs.groupby(frames.runs["host"]).max().dropna())
 

@@ -25,7 +25,7 @@ from peakmark.rows import schema
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, Table
 
-ROW = ["point", "instrument"]
+ROW = ["point", "instrument"]  # what identifies a row within a campaign
 KEY = [
     "table", "instrument", "workload", "variant", "block_bytes", "threads", "node", "percentile",
 ]  # fmt: skip
@@ -73,9 +73,11 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
     known = FactsOfHosts(frames)
     runs = frames.runs[frames.runs["kept"]]
     rows = with_facts(frames.rows[frames.rows["n"] > 0], runs, known)
-    # Both sides may be of the same other thing, such as loopback.
+    # A value that is right, but not that of the device (such as of loopback), may be compared: the other campaign
+    # may have measured the same. Other settings and facts make the rows not comparable.
     is_of_another = rows["trust"].eq(Trust.NO) & rows["wrong_codes"].eq("")
     rows = rows.assign(trust=rows["trust"].mask(is_of_another, str(Trust.OK)))
+    # Each percentile of a row is a row of the dataset. Rows and values have the same order.
     parts, values = [], []
     for percentile in PERCENTILES:
         column = percentile or "value"
@@ -98,6 +100,7 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
 def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> pd.DataFrame:
     """Add the columns ``threads`` and ``facts`` to rows, and set a missing block size to 0."""
     threads = [str(row.concurrency_word or row.concurrency) for row in rows.itertuples()]
+    # The hosts of the runs of each row: that of the program, and that of its server if there is one.
     ends = runs.melt(ROW, ["host", "server_host"], value_name="end")
     hosts = ends.groupby(ROW)["end"].agg(frozenset)
     rows = rows.join(hosts.rename("ends"), on=ROW)
@@ -128,11 +131,12 @@ class FactsOfHosts:
                 if fact(name)["subsystems"] != "-":
                     self._by_host[line.host][name] = text
         self._versions: list[str] = sorted(frames.campaign.get("versions", ()))
+        # Many rows have the same hosts and program.
         self.facts_of_hosts = cache(self._facts_of_hosts)
         self.facts_of_row = cache(self._facts_of_row)
 
     def _facts_of_hosts(self, hosts: frozenset[str]) -> dict[str, str]:
-        """Return the facts of some hosts by dotted name."""
+        """Return dotted name -> text of the facts of some hosts. Hosts without facts are left out."""
         known: dict[str, set[str]] = defaultdict(set)
         for host in hosts:
             for name, text in self._by_host.get(host, {}).items():
@@ -168,9 +172,10 @@ def describe(row: Any) -> str:
     return " ".join(filter(None, parts))
 
 
-# -- verdicts
+# -- the rows of both campaigns
 
 CLAIMS = ("better", "worse")
+# In the order in which the numbers of their rows are printed.
 VERDICTS = (*CLAIMS, "no difference shown", "cannot tell", "not comparable")
 UNJUDGED = ("cannot tell", "not comparable")
 TOLERANCE = 0.03
@@ -201,10 +206,12 @@ class Rules:
     changed: Sequence[str] = ()
 
 
-USUAL = Rules()
+DEFAULT_RULES = Rules()
 
 
-def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.DataFrame, int, int]:
+def compare(
+    before: Dataset, after: Dataset, rules: Rules = DEFAULT_RULES
+) -> tuple[pd.DataFrame, int, int]:
     """Return the rows that both campaigns have, each with its verdict.
 
     Args:
@@ -238,7 +245,10 @@ def compare(before: Dataset, after: Dataset, rules: Rules = USUAL) -> tuple[pd.D
 
 
 def matched(before: Dataset, after: Dataset) -> pd.DataFrame:
-    """Return the rows of both campaigns. If each campaign has one node, the nodes' names may differ."""
+    """Return the rows that both campaigns have, each in one line: ``row_a`` and ``row_b`` are their numbers.
+
+    If each campaign has one node, the nodes' names may differ.
+    """
     if len(before.nodes) == len(after.nodes) == 1:
         before, after = before.without_node, after.without_node
     first, second = before.rows.reset_index(names="row"), after.rows.reset_index(names="row")
@@ -283,6 +293,7 @@ def add_changes(
     """Add the change of each row, with an interval from all rows whose values spread similarly."""
     groups = []
     for _, group in pairs.groupby(LIKE, sort=False):
+        # Logarithms of the values: a line for each row, a column for each repetition.
         first = np.log(before.values.loc[group["row_a"]].to_numpy())
         second = np.log(after.values.loc[group["row_b"]].to_numpy())
         changes = statistics.changes(first, second, confidence)
@@ -304,7 +315,9 @@ def add_changes(
 def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.DataFrame:
     """Add verdicts with a false discovery rate of at most ``level``."""
     limit = math.log1p(tolerance)
+    # A row with too few values has no p-value.
     judged = pairs[pairs["is_comparable"] & pairs["p"].notna()]
+    # A change within the tolerance is never stated, however significant.
     p = judged["p"].where(judged["change"].abs() > limit, 1.0)
     found = np.array(statistics.discoveries(list(p), level), dtype=bool)
     # An increase is worse where lower values are better, and a decrease where higher ones are.
@@ -370,13 +383,13 @@ class CampaignComparison:
         return found
 
 
-def judge(before: Dataset, after: Dataset, rules: Rules = USUAL) -> CampaignComparison:
+def judge(before: Dataset, after: Dataset, rules: Rules = DEFAULT_RULES) -> CampaignComparison:
     """Return the comparison of two campaigns. The arguments are those of ``compare``.
 
     Raises:
         ConfigError: the campaigns have no row in common, or a fact in ``rules.changed`` is equal.
     """
-    pairs, *only = compare(before, after, rules)
+    pairs, *only = compare(before, after, rules)  # the rows of both, and two numbers of rows
     if pairs.empty:
         raise ConfigError(
             f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
@@ -452,6 +465,7 @@ def fact_lines(
     facts: Mapping[str, Sequence[str]], pairs: pd.DataFrame, changed: Sequence[str]
 ) -> list[str]:
     """Return a line for each difference, with the number of rows that it leaves without a verdict."""
+    # Difference -> number of the rows that it makes not comparable.
     stops: Counter[str] = Counter()
     for differ in pairs.loc[~pairs["is_comparable"], "differ"]:
         stops.update(text for title, text in differ.items() if title not in changed)
@@ -531,5 +545,6 @@ def interval_of(row: Any) -> str:
         return ""
     table = BY_NAME[row.table]
     ends = [speed_of(table, math.exp(row.change + end)) for end in (-row.half, row.half)]
+    # From multiples of A's speed to changes in percent.
     low, high = 100 * min(ends) - 100, 100 * max(ends) - 100
     return f"({low:+.1f} to {high:+.1f} %)"

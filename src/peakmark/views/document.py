@@ -138,6 +138,7 @@ def author_line(authors: list[dict[str, str]]) -> str:
 
 def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
     """Return the remarks that tables show: short words, number of rows, and full sentence of each."""
+    # Table -> programs that have a column: all of the table, or those of the layout.
     shown = {}
     for table in TABLES:
         instruments = {program.instrument for program in table.series}
@@ -150,6 +151,7 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str
 def build_caveats(frames: CampaignFrames) -> list[str]:
     """Return the caveats of page one."""
     texts = [typeset(caveat.full_sentence) for caveat in score_card.build_caveats(frames)]
+    # Of many nodes, tables of a layout are files only.
     layout = layout_tables.layout_of(frames)
     if layout and is_many(frames):
         texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))
@@ -242,6 +244,8 @@ def texts_of(report: Mapping[str, Any], packed: Path | None = None) -> dict[str,
 def read_chapter(key: str, path: Path) -> dict[str, Any]:
     """Return title and blocks of a chapter. If it begins with a heading of level 1, that is the title.
 
+    A chapter on a resource keeps this heading as a block, which is printed below the resource's own title.
+
     Raises:
         ConfigError: the file cannot be read, or holds an image.
     """
@@ -273,6 +277,7 @@ def in_sections(
     written: Mapping[str, Mapping[str, Any]], of_resources: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the author's blocks on each resource by the table above them: ``subsystems`` of ``build_chapters``."""
+    # Title of a resource's chapter -> key of the author's chapter on it.
     keys = {resource.title: key for key, resource in SUBSYSTEMS.items()}
     placed = {}
     for section in of_resources:
@@ -283,6 +288,7 @@ def in_sections(
         below: dict[str, list[Node]] = {"": []}
         table = ""
         for block in chapter["blocks"]:
+            # A heading with the title of a table is left out: what follows is placed below this table.
             if block["kind"] == "heading" and block["level"] <= 2:
                 title = plain_text(block["parts"])
                 table = title if title in tables else ""
@@ -296,6 +302,7 @@ def in_sections(
 def kernels(names: Collection[str]) -> list[Node]:
     """Return the sections of docs/kernels.md on the given kernels, and the section on all kernels."""
     blocks = parse_markdown(KERNELS_TEXT.read_text(encoding="utf-8"), str(KERNELS_TEXT))
+    # Each heading begins a section, of which all blocks are taken or none.
     kept, is_taken = [], False
     for block in blocks:
         if block["kind"] == "heading":
@@ -356,7 +363,7 @@ def nodes_of(node: SyntaxTreeNode, name: str) -> Iterator[Node]:
         return
     yield {
         "kind": node.type,
-        "level": int(node.tag[1:]) if node.type == "heading" else 0,
+        "level": int(node.tag[1:]) if node.type == "heading" else 0,  # the tag is such as h2
         "text": node.content,
         "to": str(node.attrs.get("href", "")) if node.type == "link" else "",
         "parts": parts,

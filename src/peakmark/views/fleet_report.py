@@ -63,7 +63,11 @@ def headline(frames: CampaignFrames) -> str:
 
 
 def exit_code(frames: CampaignFrames) -> ExitCode:
-    """Return the exit code of ``fleet --fail-on slow``."""
+    """Return the exit code of ``fleet --fail-on slow``.
+
+    DIFFERENT: a node is slow, or a promised value is missed. CANNOT_TELL: neither, but it cannot be told whether a
+    node is slow. If that can be told too, a limit that most nodes of a class do not have means DIFFERENT.
+    """
     of_promises, _ = judge_promises(frames)
     if slow_nodes(frames) or of_promises == ExitCode.DIFFERENT:
         return ExitCode.DIFFERENT
@@ -74,6 +78,8 @@ def exit_code(frames: CampaignFrames) -> ExitCode:
 
 def why_unknown(frames: CampaignFrames) -> str:
     """Return why it cannot be told whether a node is slow; empty if it can be told."""
+    # Of each node, ``judged`` and ``disturbed`` are numbers of rows, and ``distance`` is the share behind its class
+    # from which on it would have been called slow.
     judged = frames.nodes[frames.nodes["judged"].gt(0)]
     if judged.empty:
         nodes = plural(len(frames.nodes), "node")
@@ -92,6 +98,7 @@ def why_unknown(frames: CampaignFrames) -> str:
 
 def promise_lines(frames: CampaignFrames) -> list[str]:
     """Return whether all promises are kept, then a line on each promise; nothing without promises."""
+    # Promise -> verdict -> nodes with this verdict.
     nodes_of: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for entry in frames.campaign["promises"]:
         nodes_of[entry["promise"]][entry["verdict"]].append(entry["node"] or "any node")
@@ -131,7 +138,7 @@ def slow_nodes(frames: CampaignFrames) -> list[str]:
 
 
 def lines_of_nodes(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the lines of ``fleet`` on slow nodes."""
+    """Return the lines of ``fleet`` on slow nodes. A line with a ``table`` is on a node whose pairs are slow in it."""
     return frames.fleet[frames.fleet["kind"].eq("node")]
 
 
@@ -177,7 +184,7 @@ def all_clear(frames: CampaignFrames) -> str:
         return f"Whether a node is slow cannot be told: {reason}."
     text = f"Of {plural(len(judged), 'node')} that were judged none is slow in any row"
     if judged["distance"].notna().any():
-        behind = math.ceil(1000 * judged["distance"].max()) / 10
+        behind = math.ceil(1000 * judged["distance"].max()) / 10  # %, rounded up
         text += f"; a node that is {behind} % behind in every row would have been found"
     return f"{text}."
 
@@ -269,7 +276,10 @@ def slow_table(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
-    """Return the slow rows by node, the slowest node first, and the slowest row of each node first."""
+    """Return the slow rows by node, the slowest node first, and the slowest row of each node first.
+
+    Rows of pairs of nodes are left out.
+    """
     nodes = lines_of_nodes(frames)
     nodes = nodes[nodes["table"].eq("")].reset_index(drop=True)
     order = nodes.assign(node=nodes["name"], order=nodes.index)[["node", "subsystem", "order"]]

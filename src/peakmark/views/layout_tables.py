@@ -90,7 +90,7 @@ def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 
 
 def names_of(layout: Layout | None, table: Table) -> dict[str, str]:
-    """Return a table's programs and workloads -> their names in a report, see ``printed_table``."""
+    """Return name -> name in a report of a table's programs and workloads, see ``printed_table``."""
     names, printed = {}, printed_table(layout, table)
     for program, other in zip(table.series, printed.series, strict=True):
         names[program.heading] = other.heading
@@ -100,7 +100,10 @@ def names_of(layout: Layout | None, table: Table) -> dict[str, str]:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which names are replaced, but for parts of words and of keys."""
+    """Return a text in which whole words that are keys of ``names`` are replaced by their values.
+
+    A name within a longer one, such as ``cpu`` in ``cpu.clock_hz``, is kept.
+    """
     pattern = rf"(?<![\w.-])({'|'.join(map(re.escape, names))})(?![\w-])"
     return re.sub(pattern, lambda found: names[found[0]], text)
 
@@ -163,9 +166,9 @@ def lines_of(layout_table: LayoutTable, named: Table, rows: pd.DataFrame) -> Poi
 
 
 def position(layout_table: LayoutTable, point: Any) -> tuple[Any, ...]:
-    """Return the sort key of a point.
+    """Return the sort key of a point: its node, then the parts that the layout names in ``order``.
 
-    If a label of the layout is for one block of a workload, the key of the workload includes the block.
+    If the layout labels a workload for each block, the key of the workload includes the block.
     """
     block = point.block_bytes or 0
     place: Any = layout_table.table.order(point.workload, point.variant, 0, 0)
@@ -183,6 +186,7 @@ def position(layout_table: LayoutTable, point: Any) -> tuple[Any, ...]:
 def columns_of(frames: CampaignFrames, layout_table: LayoutTable, points: Points) -> list[Column]:
     """Return the columns of a layout table, with a value for each line."""
     first = points.own.drop_duplicates("line").set_index("line")
+    # A column of nodes comes first if there are several. A line may have several pairs of nodes.
     columns = []
     label = place_label(points.own)
     if label:
@@ -199,7 +203,13 @@ def columns_of(frames: CampaignFrames, layout_table: LayoutTable, points: Points
 
 
 def text_column(heading: str, text: str, first: pd.DataFrame) -> Column:
-    """Return the column of a text that contains the words of a line's first point."""
+    """Return a column of texts.
+
+    Args:
+        heading: heading of the column.
+        text: text with placeholders, such as ``{workload}``, for the words of a line's first point.
+        first: first point of each line, see ``lines_of``.
+    """
     written = [capitalised(text.format(**words)) for words in first["words"]]
     values = pd.Series(written, first.index, dtype=str)
     # Texts that are numbers, such as numbers of threads, align to the right too.
@@ -211,11 +221,16 @@ def text_column(heading: str, text: str, first: pd.DataFrame) -> Column:
 def value_column(
     frames: CampaignFrames, layout_table: LayoutTable, column: LayoutColumn, points: Points
 ) -> Column:
-    """Return the column of a number of the first point of each line that the column chooses."""
+    """Return a column of numbers.
+
+    Of each line it shows the first point that has the workload and the concurrency in ``column.where``; without
+    them, the first point of the line.
+    """
     own, name, instrument = points.own, str(column.value), column.instrument
     is_chosen = own["workload"].eq(column.where.workload or own["workload"])
     is_chosen &= own["concurrency"].eq(column.where.concurrency or own["concurrency"])
     chosen = own[is_chosen].drop_duplicates("line")
+    # Choose the numbers by the key ``value`` of the column, then write them with its digits.
     factor = layout_table.factor
     if name == "theoretical":
         numbers = chosen["limit"] * factor
@@ -237,6 +252,7 @@ def value_column(
     else:
         steps = points.of(instrument, "resolution")[chosen.index] * factor
         cells = stepped(numbers, steps)
+    # Say where peakmark's kernel measured nothing. In other columns, such a cell stays empty.
     is_own = instrument == layout_table.table.own.instrument
     gap = NOT_MEASURED if is_own and name in ("measured", "mean") else ""
     cells = cells.mask(numbers.isna() & chosen["n"].eq(0), gap)
@@ -248,7 +264,10 @@ def value_column(
 
 
 def run_of(frames: CampaignFrames, column: LayoutColumn) -> pd.Series:
-    """Return the values of one repetition of a column's program, by point."""
+    """Return the values of one repetition of a column's program, by point.
+
+    Layouts count repetitions from 1, records from 0.
+    """
     runs = frames.runs
     is_run = runs["instrument"].eq(column.instrument) & runs["repetition"].eq(column.run - 1)
     values = runs[["point", "value"]][is_run & runs["kept"]]
@@ -346,7 +365,7 @@ def remark_on_formula(column: LayoutColumn, shares: pd.Series) -> str:
 def shown_tables(
     frames: CampaignFrames, table: Table, layout: Layout | None
 ) -> Iterator[ShownTable]:
-    """Yield the shown tables of a table's rows: first the layout's, then those of all other rows."""
+    """Yield the tables that a page shows of a table's rows: first the layout's, then those of all other rows."""
     rows = rest = rows_of(frames, table)
     called = table_of(layout, table, rows)
     titles = set[str]()
@@ -360,6 +379,7 @@ def shown_tables(
         rest = left_over(layout, rows)
     for usual, members in usual_tables(called, rest):
         title = usual.title
+        # No two tables of a chapter have one title.
         if title in titles:
             title += ", other rows"
         yield usual_table(frames, replace(usual, title=title), members)

@@ -90,7 +90,10 @@ def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportCont
 
 
 def extent(picture: bytes) -> dict[str, Any]:
-    """Return the ``width`` of a figure in percent of the page, and its ``pixels`` on the screen."""
+    """Return the ``width`` of a figure in percent of the text, and its ``pixels`` (width, height) on the screen.
+
+    The figure is as wide as it was drawn, unless it would be wider or higher than a page allows.
+    """
     root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
     width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
     share = min(1, width / WIDTH_POINTS, width / WIDTH_POINTS * HEIGHT_POINTS / height)
@@ -200,6 +203,7 @@ def html_page(report: ReportContent) -> bytes:
         "embedded": lambda name: embedded(report.pictures[name]),
         "sort_value": sort_value,
     }
+    # The page contains its style and its scripts.
     sources = [(PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS]
     html = environment.get_template("report.html.j2").render(
         report.data,
@@ -218,7 +222,7 @@ def code(text: str) -> Markup:
 def sort_value(text: str) -> float | None:
     """Return the number by which a cell is sorted: its first number, or the bytes of a size.
 
-    Return None for a text without a number at its beginning.
+    Return None for a text without a number at its beginning. A number of threads begins with ``×``.
     """
     first = text.lstrip("×").partition("  ")[0]
     number, _, unit = first.partition(" ")

@@ -175,6 +175,7 @@ def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.Da
     For a time, it is the row with the fewest threads, so that no request waits for another. Only the
     first variant in the table is considered.
     """
+    # Choose the variant, the block, at most one thread for each core, and the number of threads.
     rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
     if rows["block_bytes"].notna().any():
         blocks = rows["block_bytes"]
@@ -208,6 +209,7 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     """
     measured = [row for row in rows if row.n]
     row = middle_of(measured) if measured else rows[0]
+    # The runs are the repetitions of one node, or one value of each of several nodes.
     if len(measured) > 1:
         runs = tuple(float(each.value) for each in measured)
     else:
@@ -257,6 +259,7 @@ def range_of(runs: Sequence[float], unit: str) -> str:
         return ""
     low = amount(min(runs), unit)
     high = amount(max(runs), unit)
+    # The lower value has no unit if that of the higher one is the same.
     scale = high.split()[1]
     return f"{low.removesuffix(scale).rstrip()} to {high}"
 
@@ -313,7 +316,10 @@ def reference_text(reference: Line | None, unit: str) -> str:
 
 
 def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[Trust, str]:
-    """Return whether a reader may use the value of a row, and the reason in a few words."""
+    """Return whether a reader may use the value of a row, and the reason in a few words; empty if it is *ok*.
+
+    ``measured`` has the row of each node that has a value. Slow nodes among them make the value one for care.
+    """
     if not row.n:
         return Trust.NO, "not measured"
     if row.trust != Trust.OK:
@@ -367,12 +373,16 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def verdict(card: Sequence[CardLine]) -> str:
-    """Return one line: the shares of the limits that the parts of a machine reach, and why others have none."""
+    """Return one line: the shares of the limits that the parts of a machine reach, and why others have none.
+
+    A part is the first word of the titles of its lines, such as FP64, L3, DRAM or Disk.
+    """
+    # Part -> its shares; part -> the first reason for a line without a share; parts to use with care.
     shares: dict[str, list[float]] = defaultdict(list)
     reasons: dict[str, str] = {}
     careful = dict[str, None]()
     for line in card:
-        part = line.title.replace(",", "").split()[0]  # such as FP64, L3, DRAM, Disk
+        part = line.title.replace(",", "").split()[0]
         if line.group == RATED and line.share is not None:
             shares[part].append(line.share)
             if line.trust == Trust.CARE:
@@ -382,6 +392,7 @@ def verdict(card: Sequence[CardLine]) -> str:
             reasons.setdefault(part, "no limit known" if is_limitless else line.reason)
     rated = []
     for part, values in shares.items():
+        # The lowest and the highest share; only one of them if they are equal.
         span = dict.fromkeys([f"{min(values) * 100:.0f}", f"{max(values) * 100:.0f}"])
         rated.append(f"{part} {' to '.join(span)}%")
     text = f"{', '.join(rated) or 'nothing'} of the limit"
@@ -404,7 +415,7 @@ def measured_when(frames: CampaignFrames) -> str:
     if len(own):
         fewest = "" if own["n"].nunique() == 1 else f"{own['n'].min()} to "
         runs = fewest + plural(int(own["n"].max()), "run")
-    if not first.timestamp():
+    if not first.timestamp():  # the epoch stands for an unknown time
         return f"at a time that is not told; {runs} of each row"
     took = duration(times["elapsed"])
     return f"{date(first)} from {first:%H:%M} UTC, in {took}; {runs} of each row"

@@ -31,8 +31,9 @@ from peakmark.views.table import (
 )
 from peakmark.views.usual_tables import nodes_table, usual_table
 
+# A table of a chapter with its findings, figures and formulas, see ``part_of``.
 Part = dict[str, Any]
-Formulas = dict[str, list[Any]]
+Formulas = dict[str, list[Any]]  # see ``build_formulas``
 
 KINDS = {"at_most": "bound", "none": "unknown"}
 """Kind of limit -> its name in the list of formulas. A limit of another kind is listed under its origin."""
@@ -48,6 +49,7 @@ def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]
         layout: layout of the campaign; its tables are not printed for many nodes.
     """
     with_many = is_many(frames)
+    # The resources of the layout's tables come first.
     first = []
     if layout and not with_many:
         first = [each.table.subsystem for each in layout.layout_tables]
@@ -60,6 +62,7 @@ def build(frames: CampaignFrames, layout: Layout | None) -> list[dict[str, Any]]
                 parts += parts_of_nodes(frames, table, layout)
             else:
                 parts += parts_of_table(frames, table, layout)
+        # A sentence that holds for several tables is printed below the first of them.
         for part in parts:
             general = part["table"].pop("general")
             part["table"]["remarks"] += [text for text in general if text not in said]
@@ -108,11 +111,14 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
         if not each.is_of_layout:
             part["table"]["runs"] = runs_of_lines(frames, table, each.lines)
         parts.append(part)
+    # A finding stands below the last table that has all its points, or below the last table.
     for finding, names in findings_with_points(frames, table):
         fitting = parts_with(names, parts, tables)
         (fitting or parts)[-1]["findings"].append(finding)
     found = pictures.pictures_of(frames, table, layout)
     add_pictures(parts, tables, [each for each in found if each.name != ROOFLINE])
+    # Formulas stand below each table, or once below all tables of a layout: there if some rows are outside of the
+    # layout, or if it prints limits.
     has_usual = not all(each.is_of_layout for each in tables)
     if layout is not None and any(each.is_of_layout for each in tables):
         if has_usual or layout.prints_limits(table):
@@ -126,13 +132,13 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
 def parts_with(
     points: Collection[str], parts: Sequence[Part], tables: Sequence[ShownTable]
 ) -> list[Part]:
-    """Return the parts whose shown table has all of the given points."""
+    """Return the parts whose table has all of the given points. ``tables`` has the table of each part."""
     pairs = zip(parts, tables, strict=True)
     return [part for part, each in pairs if set(points).issubset(each.lines.index)]
 
 
 def part_of(shown: ShownTable) -> Part:
-    """Return a part with a shown table, and without findings, figures and formulas yet."""
+    """Return a part with a table, for HTML (``table``) and for PDF (``paper``), and without findings, figures, formulas."""
     return {
         "title": shown.title,
         "on_paper": True,
@@ -210,6 +216,10 @@ def formula_of(own: Line, with_reason: bool) -> Formula:
 def build_formulas(own: pd.DataFrame, layout: Layout | None = None) -> Formulas:
     """Return the different formulas of the limits of rows, with their sources.
 
+    Args:
+        own: rows of peakmark's kernel.
+        layout: layout that names the rows; None for the usual names.
+
     Returns:
         A mapping with these keys:
 
@@ -223,7 +233,7 @@ def build_formulas(own: pd.DataFrame, layout: Layout | None = None) -> Formulas:
         groups[formula_of(row, with_reasons)].append(row)
     shown = {formula: members for formula, members in groups.items() if formula.text}
     lines = []
-    numbers: dict[str, int] = {}
+    numbers: dict[str, int] = {}  # source -> its number, in the order of the formulas that cite it
     often = Counter(formula.detail for formula in shown)
     for formula, members in shown.items():
         # List a detail of several formulas as a source, and append a detail of one formula to its text.

@@ -132,7 +132,7 @@ class ShownTable:
     def marks(self) -> list[str]:
         """Return the least trust in the values of peakmark's kernel in each line; empty for *ok*."""
         # A line of many nodes, or of a layout with several columns of values, has several rows.
-        ranks = self.lines["trust"].map({"no": 0, "care": 1}).fillna(2)
+        ranks = self.lines["trust"].map({"no": 0, "care": 1}).fillna(2)  # 2: ok, or no value
         least = ranks.groupby(self.lines["line"], sort=False).min()
         return least.map({0: "no", 1: "care", 2: ""}).tolist()
 
@@ -241,6 +241,7 @@ def sentence(text: str) -> str:
 
 def head(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Return the first line of headings: groups, and columns without a group, which span both lines."""
+    # With groups, headings have two lines: the groups, and the columns below them.
     height = 1 + any(column.group for column in columns)
     cells: list[dict[str, Any]] = []
     for group, members in groupby(columns, key=attrgetter("group")):
@@ -309,6 +310,7 @@ def remarks_on_lines(
         lines: see ``show``.
         instruments: programs that have a column; by default all of the table.
     """
+    # Find the warnings on the points of the table, in the order of the lines (``place``).
     programs = {program.instrument: f"{program.heading} " for program in table.series}
     places = lines[["line"]].assign(place=range(len(lines)))
     notes = frames.warnings.join(places, on="point", how="inner")
@@ -317,13 +319,14 @@ def remarks_on_lines(
     numbers = lines["line"].unique()
     if notes.empty:
         return [], [[] for _ in numbers]
+    # Merge remarks that differ only in numbers: over the table if all lines have them, otherwise within a line.
     family = ["code", "words", "about", "trust"]
     notes = notes.assign(words=notes["short"].str.replace(NUMBER, "", regex=True))
     lines_with = notes.groupby(family)["line"].transform("nunique")
     is_of_all = lines_with.eq(len(numbers)) & (len(numbers) > 1)
     notes["line"] = notes["line"].mask(is_of_all, OF_ALL)
     notes = merge(notes, ["line", *family], "short")
-    # What peakmark's kernel has too is not repeated for a reference.
+    # A reference does not repeat what peakmark's kernel has too, and a line not what all lines have.
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
     place = pd.MultiIndex.from_frame(notes[["line", "short", "trust"]])
     of_all = notes.loc[notes["line"].eq(OF_ALL), "short"]
@@ -342,7 +345,7 @@ def remarks_on_lines(
 def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
-    They have short words. Of a value that must not be used, only the reasons for it are shown; if it is
+    They have short words (column ``short``). Of a value that must not be used, only the reasons for it are shown; if it is
     that of peakmark's kernel, this holds for the values of all programs in its line.
     """
     is_reason = notes["trust"].eq(Trust.NO)
@@ -356,12 +359,12 @@ def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
 def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
     """Return from each family the note with the largest amount. Its text has *up to* if others have less.
 
-    Amounts of numbers that are smaller in a worse case are negative. *Up to* would be wrong for them.
+    A family are notes that differ only in numbers. Amounts of numbers that are smaller in a worse case are negative. *Up to* would be wrong for them.
 
     Args:
         notes: lines of ``warnings``; ``amount`` says how bad each is.
         family: columns whose values are equal in notes that differ only in numbers.
-        column: column of the text.
+        column: column of the text, in which *up to* is written before the first number.
     """
     groups = notes.groupby(family, sort=False)
     largest = groups["amount"].transform("max")
@@ -412,7 +415,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     groups = notes.groupby(family, sort=False)
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
     sentences = notes["text"] + remedies
-    # How often is left out if it is not so in all rows.
+    # If cases differ in how often it happened or on which server, their sentence leaves this out.
     often = sentences.str.findall(OF_ROW).map(str).groupby([notes[name] for name in family])
     is_varied = often.transform("nunique").gt(1)
     notes = notes.assign(
@@ -437,7 +440,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
 def empty_columns(
     frames: CampaignFrames, table: Table, rows: pd.DataFrame, instruments: Collection[str]
 ) -> list[str]:
-    """Return the reasons why columns of ``instruments`` are empty, except those that were not planned."""
+    """Return the reasons why columns of ``instruments`` are empty, without programs that the plan holds no cell of."""
     measured = set(rows.loc[rows["n"].gt(0), "instrument"])
     reasons = []
     for program in table.series:
@@ -571,17 +574,20 @@ def place(clients: str, servers: str, node: str) -> str:
 
 
 def with_medians(own: pd.DataFrame) -> pd.DataFrame:
-    """Return the usable rows with the median of their class of nodes at the same place.
+    """Return the usable rows (``is_usable``) with the median of their class of nodes at the same place.
 
-    The new columns are ``group``, the number of class and place in their order, ``median_of_nodes``, and
-    ``behind``: the share by which a node is worse than its class.
+    A place is a point without its node. The new columns are ``group``, the number of class and place in their
+    order, ``median_of_nodes``, and ``behind``: the share by which a node is worse than its class. Of a slow row,
+    ``behind`` is as it was judged.
     """
     in_order = own[["node_class", "place"]].sort_values("node_class", kind="stable")
     group = in_order.groupby(["node_class", "place"], sort=False).ngroup()
     usable = own.assign(group=group)[is_usable(own)]
     median = usable.groupby("group")["value"].transform("median")
     share = usable["value"] / median - 1
-    worse = share.where(usable["unit"].eq("s"), -share)
+    worse = share.where(
+        usable["unit"].eq("s"), -share
+    )  # a longer time is worse, and so is a lower rate
     behind = usable["behind"].where(usable["is_slow"], worse)
     return usable.assign(median_of_nodes=median, behind=behind)
 

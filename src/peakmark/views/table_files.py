@@ -67,7 +67,7 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
         tell(f"left out: {reason}")
     layout = layout_tables.layout_of(frames)
     arranged = layout_tables.arrange(frames, layout)
-    # Delete a file that may show an earlier choice of nodes.
+    # Delete a file that may show an earlier choice of nodes; it is written again for several nodes.
     (folder / "nodes.csv").unlink(missing_ok=True)
     for table in TABLES:
         rows = rows_of(arranged, table)
@@ -252,6 +252,7 @@ def render(shown: ShownTable, *, across: bool = False) -> str:
         shown: the table.
         across: whether the table is as wide as a page instead of one column of the page.
     """
+    # Environment in which the table fits, size of the type, and gap between columns in points.
     place, size, gap = "table, a column of 8.4 cm", r"\footnotesize", 2
     if across:
         place, size, gap = "table*", r"\scriptsize", 2
@@ -288,6 +289,7 @@ def specification(column: Column) -> str:
     numbers = [text for text in column.texts if text not in ("", NOT_MEASURED)]
     if not all(map(is_number, numbers)):
         return "r"
+    # The most digits before and after the decimal mark.
     digits, decimals = 1, 0
     for text in numbers:
         whole, _, fraction = text.partition(".")
@@ -296,7 +298,7 @@ def specification(column: Column) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Return whether siunitx aligns a cell."""
+    """Return whether a cell is a number without a sign, which siunitx aligns at the decimal mark."""
     return text.replace(".", "", 1).isdigit()
 
 

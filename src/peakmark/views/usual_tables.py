@@ -96,7 +96,7 @@ def has_percentiles(table: Table) -> bool:
 
 
 def has_bound(own: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows whose bound is printed: the row reaches at least half of it."""
+    """Return a mask of the rows whose bound is printed: the row reaches at least ``TELLING_BOUND`` of it."""
     return own["bound"].notna() & own["share"].ge(TELLING_BOUND)
 
 
@@ -143,9 +143,11 @@ def measured_column(table: Table, program: Program, points: Points) -> Column:
 
 
 def theoretical_column(table: Table, own: pd.DataFrame) -> Column:
-    """Return the column of limits. A page prints a bound with a sign before it."""
-    is_rate = table.unit != "s"
+    """Return the column of limits. Where only a bound is known, a page prints it with a sign before it.
 
+    An upper bound of a rate is rounded up, a lower bound of a time down.
+    """
+    is_rate = table.unit != "s"
     limits = own["limit"] * table.factor
     bounds = own["bound"].where(has_bound(own)) * table.factor
     rounded = bounds.map(partial(round_bound, digits=3, is_upper=is_rate), na_action="ignore")
@@ -156,7 +158,11 @@ def theoretical_column(table: Table, own: pd.DataFrame) -> Column:
 
 
 def efficiency_column(table: Table, program: Program, points: Points) -> Column:
-    """Return the column of shares of the limit. A page prints a share of a bound with a sign before it."""
+    """Return the column of shares of the limit in percent.
+
+    Where only a bound is known, a page prints the share of the bound with a sign before it, rounded down: the
+    share of the limit is at least as large.
+    """
     name, is_own = program.heading, program is table.own
     shares = points.of(program.instrument, "efficiency")
     of_bounds = points.of(program.instrument, "share").where(has_bound(points.own)) * 100
@@ -182,6 +188,7 @@ def energy_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     """Yield the column of the node's energy and, for rates, the column of the work per joule."""
     yield Column(own["joules"], "Energy (J)", "J", "Energy")
     if not table.lower_is_better:
+        # A rate divided by the power is the work per joule: GOP/J for GOP/s.
         work = table.shown.partition("/")[0].removesuffix("S") or "1"
         rates = own["value"] / own["watts"] * table.factor
         yield Column(rates, f"Operations per joule ({work}/J)", f"{work}/J", "Energy")
@@ -292,6 +299,7 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
     """
     group = usable["group"]
     values = usable.groupby(group)["value"]
+    # Of each line: the node nearest to the median, the worst node, and the slow nodes.
     off = (usable["value"] - usable["median_of_nodes"]).abs()
     middle = usable.loc[off.groupby(group).idxmin()]
     worst = values.idxmax() if table.lower_is_better else values.idxmin()
