@@ -177,9 +177,10 @@ def percent(fraction: float) -> str:
     """Return a fraction in percent without the percent sign, with at most two decimals."""
     value = 100 * fraction
     decimals = 2
-    if abs(value) >= 100:
+    # What is rounded to 100.0 or 10.00 has fewer decimals too.
+    if abs(value) >= 99.95:
         decimals = 0
-    elif abs(value) >= 10:
+    elif abs(value) >= 9.995:
         decimals = 1
     return f"{value:.{decimals}f}"
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from peakmark.catalogue import SUBSYSTEMS
+from peakmark.formatting import significant
 
 UNITS: Mapping[str, Mapping[str, float]] = {
     "op/s": {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "GOP/s": 1e9, "TOP/s": 1e12},
@@ -64,7 +65,9 @@ def shortfall(value: float, promised: float, unit: str) -> float:
 
 
 def verdict(value: float, low: float, high: float, promised: float, unit: str) -> str:
-    """Return ``kept``, or ``missed by 3.1 % (2.2 to 4.0)`` with the interval of the value.
+    """Return ``kept``, ``missed by 3.1 % (2.2 to 4.0)`` with the shortfall's interval, or ``undecided, 1.2 % short (…)``.
+
+    A promise is kept if the value reaches it, and missed if the whole interval falls short.
 
     Args:
         value: measured value in the SI unit ``unit``.
@@ -77,4 +80,7 @@ def verdict(value: float, low: float, high: float, promised: float, unit: str) -
     if missed <= 0:
         return "kept"
     ends = sorted([shortfall(low, promised, unit), shortfall(high, promised, unit)])
-    return f"missed by {100 * missed:.1f} % ({100 * ends[0]:.1f} to {100 * ends[1]:.1f})"
+    least, by, most = (significant(100 * share, 2) for share in (ends[0], missed, ends[1]))
+    if ends[0] <= 0:
+        return f"undecided, {by} % short ({least} to {most})"
+    return f"missed by {by} % ({least} to {most})"

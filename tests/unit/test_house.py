@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_430,
+    "": 9_450,
     "check": 2_120,
     "config": 5_260,
     "data": 330,
     "limits": 5_590,
     "machine": 9_330,
     "plan": 7_750,
-    "rows": 23_160,
+    "rows": 23_220,
     "slurm": 4_690,
     "run": 11_240,
     "storage": 3_040,
     "tools": 15_710,
-    "views": 26_950,
+    "views": 26_910,
     "workflow": 6_380,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

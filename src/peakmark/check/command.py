@@ -359,14 +359,14 @@ def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[
     best, word = max(values), "at least"
     if row.unit == "s":
         best, word = min(values), "at most"
+    bound, source = row.bound, f"as in {campaign}"
+    if row.promised and promises.shortfall(bound, row.promised, row.unit) > 0:
+        bound, source = row.promised, "as promised"
     tries = ", ".join(quantity(value, row.unit) for value in values)
     text = (
         f"slow: {node.name} in {row.name}: {quantity(best, row.unit)}, expected {word}"
-        f" {quantity(row.bound, row.unit)} as in {campaign} (tries: {tries})"
+        f" {quantity(bound, row.unit)} {source} (tries: {tries})"
     )
-    if row.promised:
-        kept = promises.verdict(best, min(values), max(values), row.promised, row.unit)
-        text += f"; promised {quantity(row.promised, row.unit)}: {kept}"
     if len(slow) > 1:
         text += f"; also slow: {', '.join(each.row.name for each in slow[1:])}"
     quota = first.tries[-1].quota

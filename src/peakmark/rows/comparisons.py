@@ -268,7 +268,9 @@ def sentences(table: Table, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """
     for _, every in pairs.groupby(CHOICES, sort=False):
         clear = every.dropna(subset="direction")
-        for _, same in clear.groupby(["direction", "certainty"], sort=False):
+        # A range such as 1.1 to 350 times would say little on either end.
+        is_large = np.log10(clear["factor"]).abs().ge(2)
+        for _, same in clear.groupby(["direction", "certainty", is_large], sort=False):
             yield sentence(table, same, every)
 
 

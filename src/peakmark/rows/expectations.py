@@ -53,7 +53,12 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
         points = [_row(lines, commands, promised) for _, lines in own.groupby("place", sort=False)]
         known = [point for point in points if point is not None]
         equipment = nodes.iloc[0][[*Equipment._fields]].fillna("").to_dict()
-        classes.append({"equipment": equipment, "rows": _headlines_first(known)})
+        classes.append(
+            {
+                "equipment": equipment,
+                "rows": _headlines_first(known, nodes["cores"].astype(float).max()),
+            }
+        )
     return classes
 
 
@@ -167,8 +172,10 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
     }
 
 
-def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _headlines_first(rows: Sequence[dict[str, Any]], cores: float) -> list[dict[str, Any]]:
     """Return the rows with ``is_headline`` and without ``point``: the rows of ``HEADLINES`` first, in their order.
+
+    The nodes of the rows have ``cores`` cores.
 
     If the campaign has none of ``HEADLINES``, its first row takes their place: a check needs a headline. Rows
     with a promised value are marked as headlines too, but keep their place among the others.
@@ -176,7 +183,7 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     # Name of a chosen row -> the row.
     chosen: dict[str, dict[str, Any]] = {}
     for headline in HEADLINES:
-        row = _row_of_headline(headline, rows)
+        row = _row_of_headline(headline, rows, cores)
         if row is not None:
             chosen[row["name"]] = row
     if rows and not chosen:
@@ -191,11 +198,13 @@ def _headlines_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return listed
 
 
-def _row_of_headline(headline: Headline, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _row_of_headline(
+    headline: Headline, rows: Sequence[dict[str, Any]], cores: float
+) -> dict[str, Any] | None:
     """Return the row of a headline: the one with the largest block.
 
-    Of these, it is for a rate the row with the most threads, for a time the one with the fewest. A headline
-    of another program has none.
+    Of these, it is for a rate the row with the most threads up to the number of cores, for a time the one
+    with the fewest. A headline of another program has none.
     """
     chosen = None
     best = (0, 0)
@@ -206,7 +215,7 @@ def _row_of_headline(headline: Headline, rows: Sequence[dict[str, Any]]) -> dict
         if headline.level not in ("", level):
             continue
         threads = row["threads"]
-        if headline.unit == "s":
+        if headline.unit == "s" or threads > cores:
             threads = -threads
         if chosen is None or (block, threads) > best:
             chosen, best = row, (block, threads)

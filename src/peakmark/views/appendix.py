@@ -53,7 +53,8 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     """
     small = size(SMALL_RECORD)
     seconds = frames.campaign["config"].get("seconds", 1)
-    arises = [text.format(seconds=seconds) for text in TEXT["arises"]]
+    advice = TEXT["longer"] if seconds < 1 else ""
+    arises = [text.format(seconds=seconds, advice=advice) for text in TEXT["arises"]]
     parts = {
         "How a number arises": list(map(typeset, arises)),
         "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
@@ -159,7 +160,7 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     jobs = campaign["jobs"]
     of_slurm = []
     if jobs:
-        slurm = f"{len(jobs)}, {jobs[0]} to {jobs[-1]}"
+        slurm = f"{len(jobs)} (ID {jobs[0]} to {jobs[-1]})"
         if counted := campaign["node_seconds"]:
             account = (campaign["config"].get("site_facts") or {}).get("slurm", {}).get("account")
             payer = f" of account {account}" if account else ""

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from peakmark.formatting import capitalised, natural, significant, size
+from peakmark.formatting import capitalised, natural, size
 from peakmark.messages import words
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
@@ -25,6 +25,7 @@ from peakmark.views import figure_style
 from peakmark.views.panel_figures import draw
 from peakmark.views.pictures import RATES, TRIAD, Picture
 from peakmark.views.table import Line
+from peakmark.views.usual_tables import three_digits
 
 HEIGHT = 1.5
 """Height of a panel with a curve, in inches."""
@@ -188,20 +189,22 @@ def plot_roofline(figure: Picture) -> Figure:
 
 
 def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> None:
-    """Write the name of each flat roof above its right end, and of each slope before its lower end.
+    """Write the name of each flat roof at its right end, and of each slope before its lower end.
+
+    Only the name of the highest roof is above it, so that the names of two near roofs do not overlap.
 
     Args:
         axis: the panel.
         corners: end points of the measured roofs in the panel, see ``corners_of_roof``.
         uses: ends of the horizontal axis, in operations per byte.
     """
-    least, most = uses
+    least, _ = uses
     axis.set_xlim(left=least / 8)  # room for the names of the slopes
     for corner in schema.lines(corners[corners["x"].isin(uses)]):
-        name, above = (
-            f"{corner.name.removeprefix('_')} ",
-            "bottom" if corner.x == most else "center",
-        )
+        above = "center" if corner.x == least else "top"
+        if corner.y == corners["y"].max():
+            above = "bottom"
+        name = f"{corner.name.removeprefix('_')} "
         axis.text(corner.x, corner.y, name, fontsize=figure_style.SMALL, ha="right", va=above)
 
 
@@ -331,8 +334,3 @@ def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str
         axis.grid(False)
         axis.tick_params(axis="y", rotation=0)
     return figure
-
-
-def three_digits(value: float) -> str:
-    """Return a number with three significant digits."""
-    return significant(value, 3)

@@ -21,8 +21,6 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
 
-SENTENCES = 5
-"""Largest number of sentences on slow nodes; further nodes are named in one line."""
 NAMED = 8
 """Largest number of nodes that a sentence names; the others are counted."""
 LINES = 200
@@ -119,8 +117,8 @@ def judge_promises(frames: CampaignFrames) -> tuple[ExitCode, str]:
     missed = sum(text.startswith("missed") for text in verdicts)
     if missed:
         return ExitCode.DIFFERENT, f"failed, {missed} of {values} missed"
-    if unknown := verdicts.count("not measured"):
-        return ExitCode.CANNOT_TELL, f"cannot tell, {unknown} of {values} not measured"
+    if unknown := len(verdicts) - verdicts.count("kept"):
+        return ExitCode.CANNOT_TELL, f"cannot tell, {unknown} of {values} undecided or not measured"
     return ExitCode.GOOD, f"passed, {values} kept"
 
 
@@ -153,17 +151,9 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     promised = promise_lines(frames)
     if len(frames.nodes) < 2:
         return promised
-    # Each group has the nodes that are slow for one reason.
-    groups = alike(frames)
     paragraphs = [*promised, *lone_limits(frames), *slow_gpus(frames)]
-    for reason, nodes in groups[:SENTENCES]:
+    for reason, nodes in alike(frames):
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
-    # Nodes beyond ``SENTENCES`` are only named, with the resource in which they are slow.
-    rest = []
-    for _, nodes in groups[SENTENCES:]:
-        rest += [f"{node.name} ({SUBSYSTEMS[node.subsystem].title})" for node in nodes]
-    if rest:
-        paragraphs.append(f"Slow too: {counted(rest, 2 * NAMED)}.")
     if lines_of_nodes(frames).empty:
         paragraphs.append(all_clear(frames))
     paragraphs.append(unjudged(frames))
@@ -232,7 +222,7 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
 
 def unjudged(frames: CampaignFrames) -> str:
     """Return a sentence on the nodes without a verdict; empty if every node has one."""
-    is_unjudged = frames.nodes["judged"].eq(0)
+    is_unjudged = frames.nodes["judged"].eq(0) & frames.nodes["node"].ne("any")
     names = sorted(frames.nodes.loc[is_unjudged, "node"], key=natural)
     if not names:
         return ""
@@ -290,7 +280,7 @@ def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
 
 def line_of(row: Line) -> list[str]:
     """Return the texts of a slow row, in the order of ``HEADINGS``."""
-    labels = Labels.of(row)
+    labels = Labels(Labels.of(row).table.fitted([row.value]))
     factor = 1 - row.behind  # the node's value divided by its class's value
     if BY_NAME[row.table].lower_is_better:
         factor = 1 + row.behind

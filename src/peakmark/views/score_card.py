@@ -204,8 +204,8 @@ def rows_of_headline(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
 def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) -> CardLine:
     """Return the line of a headline from its row, or from the rows of several nodes.
 
-    The value of several nodes is their median. The limit, the reference and the trust are those of the
-    node nearest to the median.
+    The value of several nodes is their median. The limit and the reference are those of the node nearest to
+    the median.
     """
     measured = [row for row in rows if row.n]
     row = middle_of(measured) if measured else rows[0]
@@ -318,12 +318,19 @@ def reference_text(reference: Line | None, unit: str) -> str:
 def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[Trust, str]:
     """Return whether a reader may use the value of a row, and the reason in a few words; empty if it is *ok*.
 
-    ``measured`` has the row of each node that has a value. Slow nodes among them make the value one for care.
+    ``measured`` has the row of each node that has a value. Several nodes have the gravest trust of a node, with
+    the number of these nodes; *no* takes half of them. Slow nodes make the value one for care.
     """
     if not row.n:
         return Trust.NO, "not measured"
-    if row.trust != Trust.OK:
-        return Trust(row.trust), typeset(notes_of(frames, row)[0].short)
+    for trust in (Trust.NO, Trust.CARE):
+        doubtful = [each for each in measured if each.trust == trust]
+        if doubtful:
+            reason = typeset(notes_of(frames, doubtful[0])[0].short)
+            if len(doubtful) < len(measured):
+                reason += f" on {len(doubtful)} of {len(measured)}"
+            is_minority = 2 * len(doubtful) < len(measured)
+            return Trust.CARE if is_minority else trust, reason
     slow = sum(bool(each.is_slow) for each in measured)
     if slow:
         return Trust.CARE, f"{slow} of {plural(len(measured), 'node')} slow"
@@ -341,8 +348,6 @@ def notes_of(frames: CampaignFrames, row: Line) -> list[Line]:
 
 MOST = 3
 """Largest number of causes on page one: more cannot be read in a minute."""
-CAUSES = ("slowed-down", "cpu-quota", "rate-limit")
-"""Codes of warnings that say why a row stays below its limit."""
 
 
 def build(frames: CampaignFrames) -> dict[str, Any]:
@@ -395,13 +400,15 @@ def verdict(card: Sequence[CardLine]) -> str:
         # The lowest and the highest share; only one of them if they are equal.
         span = dict.fromkeys([f"{min(values) * 100:.0f}", f"{max(values) * 100:.0f}"])
         rated.append(f"{part} {' to '.join(span)}%")
-    text = f"{', '.join(rated) or 'nothing'} of the limit"
-    if careful:
-        text += f"; use with care: {', '.join(careful)}"
     unrated = [f"{part} ({reasons[part]})" for part in reasons if part not in shares]
+    parts = []
+    if rated:
+        parts.append(f"{', '.join(rated)} of the limit")
+    if careful:
+        parts.append(f"use with care: {', '.join(careful)}")
     if unrated:
-        text += f"; not rated: {', '.join(unrated)}"
-    return typeset(text)
+        parts.append(f"not rated: {', '.join(unrated)}")
+    return typeset("; ".join(parts))
 
 
 def measured_when(frames: CampaignFrames) -> str:
@@ -425,23 +432,11 @@ def measured_when(frames: CampaignFrames) -> str:
 
 
 def causes(frames: CampaignFrames) -> Iterator[str]:
-    """Yield sentences on what limits the machine, the most important first."""
-    own = frames.rows[frames.rows["is_own"]]
-    measured = own[own["n"].gt(0)]
-    for text in dict.fromkeys(text for text in measured["limit_finding"] if text):
-        yield typeset(f"{capitalised(text)}.")
-    yield from causes_in_warnings(frames, measured)
-
-
-def causes_in_warnings(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence for each warning in ``CAUSES`` that rows have, with the number of these rows."""
-    warnings = frames.warnings
-    named = warnings[warnings["code"].isin(CAUSES) & warnings["point"].isin(measured["point"])]
-    # A code has a case for each thing that may have happened, with a text of its own.
-    events = named.groupby(["code", "case"]).agg(rows=("point", "nunique"), text=("text", "first"))
-    most_first = events.sort_values("rows", ascending=False, kind="stable")
-    for event in schema.lines(most_first):
-        yield typeset(f"In {event.rows} of {len(measured)} rows {event.text}.")
+    """Yield sentences on what limits the machine, in the order of the rows."""
+    measured = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
+    for text in dict.fromkeys(measured["limit_finding"]):
+        if text:
+            yield typeset(f"{capitalised(text)}.")
 
 
 # -- as text

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from peakmark.catalogue import KERNELS
-from peakmark.formatting import capitalised, listed, plural, significant, typeset
+from peakmark.formatting import capitalised, listed, significant, typeset
 from peakmark.messages import ORDER, Trust, merge_keys, message
 from peakmark.rows import schema
 from peakmark.rows.schema import NOT_PLANNED, CampaignFrames, is_usable
@@ -413,6 +413,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     # Cases with the same words give the same advice: explain only the one with the largest amount.
     family = ["code", "words", "subject"]
     groups = notes.groupby(family, sort=False)
+    own = notes["point"].where(notes["about"].isin(["", *KERNELS.values()]))
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
     sentences = notes["text"] + remedies
     # If cases differ in how often it happened or on which server, their sentence leaves this out.
@@ -421,6 +422,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     notes = notes.assign(
         sentence=sentences.mask(is_varied, sentences.str.replace(OF_ROW, "", regex=True)),
         rows=groups["point"].transform("nunique"),
+        own=own.groupby([notes[name] for name in family]).transform("nunique"),
         rank=groups["rank"].transform("min"),
     )
     short, text = merge(notes, family, "short")["short"], merge(notes, family, "sentence")
@@ -430,7 +432,10 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     lines = []
     for line in schema.lines(in_order):
         sentence = typeset(f"{capitalised(line.sentence)}.")
-        lines.append([typeset(line.short), plural(line.rows, "row"), sentence])
+        counts = [str(line.own)] if line.own else []
+        if line.own < line.rows:
+            counts.append(f"{line.rows - line.own} of references")
+        lines.append([typeset(line.short), ", ".join(counts), sentence])
     return lines
 
 

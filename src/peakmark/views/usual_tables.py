@@ -302,7 +302,6 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
     # Of each line: the node nearest to the median, the worst node, and the slow nodes.
     off = (usable["value"] - usable["median_of_nodes"]).abs()
     middle = usable.loc[off.groupby(group).idxmin()]
-    worst = values.idxmax() if table.lower_is_better else values.idxmin()
     slow = usable[usable["is_slow"]].groupby("group")["node"].agg(list)
 
     def median(instrument: str, name: str) -> pd.Series:
@@ -318,9 +317,6 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
         ("high", values.max()),
     ):
         yield Column(numbers * table.factor, label=label, group=heading)
-    spread = (values.max() - values.min()) / values.median()
-    yield Column(spread, label="Spread (%)", form=percent)
-    yield Column(worst.map(usable["node"]), label="Slowest", form=str, kind="text")
     for program in table.references:
         numbers = median(program.instrument, "value") * table.factor
         yield Column(numbers, label=program.heading, group="Medians of references")

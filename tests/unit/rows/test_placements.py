@@ -109,6 +109,15 @@ def test_the_report_says_what_was_measured_in_each_placement(tmp_path):
     assert "speed 51 to 83 %" in one and "speed 176 to 191 %" in two
 
 
+def test_core_to_core_of_two_cpus_is_that_of_one_placement(tmp_path):
+    times = [26e-9, 27e-9, 25e-9, 26e-9, 110e-9, 111e-9, 112e-9]
+    facts = make.VM | {"host": "node1"}
+    found = make.runs("rambench", "C2C", *times, variant="same-cache", concurrency=2, metric="core_to_core",
+                      context=make.placed(2, 2))  # fmt: skip
+    row = make.only_row(tmp_path / "c", found, facts=facts)
+    assert (row.value, row.n) == (26e-9, 4)
+
+
 def test_a_run_that_moved_has_no_placement(tmp_path):
     frames = measured(tmp_path / "c", ROWS, moved=("HP", 1))
     runs = frames.runs[frames.runs["workload"].eq("HP") & frames.runs["concurrency"].eq(2)]

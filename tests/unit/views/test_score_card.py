@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -105,6 +104,16 @@ def test_the_terminal_has_eighty_columns_and_reads_no_markup_of_a_record(tmp_pat
     assert re.search("\x1b\\[3[123]m(ok|care|no)", score_card.terminal(page, is_coloured=True))
 
 
+def test_several_nodes_have_the_gravest_trust_and_say_how_many_have_it(tmp_path):
+    records = []
+    for name, moved in (("n1", 1.0), ("n2", 0.0)):
+        place = {"node": name, "host": name, "block": MIB}
+        details = {"device_bytes": 1e9 * moved, "work": 1e9, "filesystem": "ext4"}
+        records += runs("diskbench", "RS", *times(1e9, QUIET), details=details, **place)
+    line = card(frames(tmp_path / "two", records))["Disk, 1 MiB reads"]
+    assert (line.trust, line.reason) == ("no", "0\u00a0% reached the device on 1 of 2")
+
+
 def test_markdown_and_json_have_the_same_lines(tmp_path):
     records = runs("cpubench", "DP", *times(5e10, QUIET)) + disk(MIB, 1e9)
     page = score_card.build(frames(tmp_path / "c", records))
@@ -124,12 +133,3 @@ def test_the_verdict_names_shares_of_limits_and_why_other_parts_have_none(tmp_pa
     assert score_card.verdict([low, high, without, loopback]).replace("\u00a0", " ") == (
         "L3 95 to 98 % of the limit; not rated: DRAM (no limit known), TCP (loopback)"
     )
-
-
-def test_a_cause_is_counted_by_what_happened():
-    happened = [("a", "hot"), ("b", "gpu-power"), ("c", "gpu-power")]
-    lines = [("slowed-down", point, case, f"{case} slowed it") for point, case in happened]
-    warnings = pd.DataFrame(lines, columns=["code", "point", "case", "text"])
-    measured = pd.DataFrame({"point": ["a", "b", "c", "d"]})
-    found = score_card.causes_in_warnings(SimpleNamespace(warnings=warnings), measured)
-    assert list(found) == ["In 2 of 4 rows gpu-power slowed it.", "In 1 of 4 rows hot slowed it."]
