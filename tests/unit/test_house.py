@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_590,
     "machine": 9_330,
     "plan": 7_750,
-    "rows": 23_220,
+    "rows": 23_150,
     "slurm": 4_690,
     "run": 11_240,
     "storage": 3_040,

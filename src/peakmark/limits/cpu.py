@@ -29,8 +29,8 @@ def limit(question: Question) -> Limit:
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{question.design}, {line['isa'].upper()}: {line['how']}"
-        # Such a limit counts fused operations alone, as Rpeak does; the table names FMA where they exist.
-        if workload in FUSED and "FMA" in line["how"]:
+        # Such a limit counts fused operations alone, as Rpeak does. SSE2 has none.
+        if workload in FUSED and line["isa"] != "sse2":
             how += f": limit of {RPEAK}"
     elif kinds := question.fact("cpu", "kinds"):
         # Kinds of cores differ in their operations per cycle.

@@ -9,8 +9,8 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -78,7 +78,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
         "commands": commands_of(results),
         "outputs": outputs_of(results),
         "empty": empty_reasons(results),
-        "failures": list(failures_of(results)),
+        "failures": failures_of(results),
         "networks": networks_of(results),
         "on_cluster": results.plan.cluster is not None,
         "behind": nodes_behind(results),
@@ -207,16 +207,12 @@ def empty_reason(results: Results, instrument: str) -> str:
             if reference.package:
                 reason += f"; `apt install {reference.package}` fills them"
             return reason
-    # Hosts cannot measure its cells, or failed: reason -> these hosts.
-    hosts: dict[str, set[str]] = defaultdict(set)
+    # Hosts cannot measure its cells, or failed. Several hosts may have one reason.
+    reasons: dict[str, None] = {}
     for record in (*results.refused, *results.attempts):
         if record.cell.instrument == instrument:
-            hosts[without_host(record)].add(record.data.context.host)
-    if hosts:
-        reasons = []
-        for reason, names in hosts.items():
-            where = f"on {len(names)} nodes, " if len(names) > 1 else ""
-            reasons.append(f"{where}{reason}")
+            reasons[without_host(record)] = None
+    if reasons:
         return "; ".join(reasons)
     if any(cell.instrument == instrument for cell in results.cells):
         return "none of its cells has been measured for these rows yet"
@@ -228,38 +224,63 @@ def without_host(record: StoredRecord) -> str:
     return str(record.data.reason).replace(f" on {record.data.context.host}", "")
 
 
-def failures_of(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield a mapping for each failure that several nodes may have in common.
+class Failure(NamedTuple):
+    """A failure that several nodes may have in common.
 
-    Its keys are ``cells`` (their name), ``what`` (what went wrong), ``reason``, and ``nodes``, which
-    lists a node once for each time that it failed.
+    Attributes:
+        cells: name of the cells: the program, and usually their points.
+        what: what went wrong, such as *not possible here*.
+        reason: why it did.
     """
-    # (cells, what, reason) -> nodes.
-    places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    # Cells that a machine cannot measure: all points of a program with one reason are one failure.
+
+    cells: str
+    what: str
+    reason: str
+
+
+def failures_of(results: Results) -> list[dict[str, Any]]:
+    """Return each failure as a mapping with the attributes of ``Failure`` and with ``nodes``.
+
+    ``nodes`` lists a node once for each time that it failed.
+    """
+    nodes: dict[Failure, list[str]] = defaultdict(list)
+    found = chain(impossible_cells(results), failed_attempts(results), untried_cells(results))
+    for failure, node in found:
+        nodes[failure].append(node)
+    return [failure._asdict() | {"nodes": names} for failure, names in nodes.items()]
+
+
+def impossible_cells(results: Results) -> Iterator[tuple[Failure, str]]:
+    """Yield failure and node of cells that a machine cannot measure.
+
+    All points of a program with one reason are one failure.
+    """
     refused: dict[tuple[str, str], list[StoredRecord]] = defaultdict(list)
     for record in results.refused:
         refused[record.cell.instrument, without_host(record)].append(record)
-    for (instrument, reason), of_reason in refused.items():
-        points = list(dict.fromkeys(record.cell.point for record in of_reason))
+    for (instrument, reason), records in refused.items():
+        points = list(dict.fromkeys(record.cell.point for record in records))
         name = f"{instrument} {counted(points, NAMED)}"
-        hosts = [record.data.context.host for record in of_reason]
-        places[name, "not possible here", reason] = hosts
-    # Failed attempts: each point is one failure.
+        for record in records:
+            yield Failure(name, "not possible here", reason), record.data.context.host
+
+
+def failed_attempts(results: Results) -> Iterator[tuple[Failure, str]]:
+    """Yield failure and node of each failed attempt. Each point is one failure."""
     answered = {record.cell.id for record in results.records}
-    failed = set()
     for record in results.attempts:
-        failed.add(record.cell.id)
         what = "failed, repeated later" if record.cell.id in answered else "failed"
         reason = f"{record.data.reason} ({record.data.context.host})"
         name = f"{record.cell.instrument} {record.cell.point}"
-        places[name, what, reason].append(record.cell.place)
-    # Cells that were not tried.
+        yield Failure(name, what, reason), record.cell.place
+
+
+def untried_cells(results: Results) -> Iterator[tuple[Failure, str]]:
+    """Yield failure and node of each cell without a record or a failed attempt."""
+    tried = {record.cell.id for record in results.attempts}
     for cell in results.missing:
-        if cell.id not in failed:
-            places[cell.instrument, "not measured", "no record yet"].append(cell.place)
-    for (name, what, reason), nodes in places.items():
-        yield {"cells": name, "what": what, "reason": reason, "nodes": nodes}
+        if cell.id not in tried:
+            yield Failure(cell.instrument, "not measured", "no record yet"), cell.place
 
 
 def networks_of(results: Results) -> dict[str, dict[str, Any]]:
@@ -345,18 +366,17 @@ def preset_of(config: Planned) -> str:
 
     The campaign's name is not compared. Return an empty name if there is no such preset.
     """
-    # The default name, which ``settings_of`` leaves out.
-    wanted = settings_of(msgspec.structs.replace(config, campaign=Planned().campaign))
+    wanted = settings_of(config) | {"campaign": ""}
     return next((name for name, preset in presets().items() if preset == wanted), "")
 
 
 @functools.cache
 def presets() -> dict[str, dict[str, Any]]:
-    """Return name of each shipped preset -> its settings, without the name of a campaign."""
+    """Return name of each shipped preset -> its settings, with an empty name of the campaign."""
     found = {}
     for path in sorted(of_checkout("config/presets").glob("*.yaml")):
-        preset = {**yamlfile.read(path), "campaign": Planned().campaign}
-        found[path.stem] = settings_of(msgspec.convert(preset, Planned))
+        preset = msgspec.convert(yamlfile.read(path), Planned)
+        found[path.stem] = settings_of(preset) | {"campaign": ""}
     return found
 
 

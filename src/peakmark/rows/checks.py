@@ -99,8 +99,8 @@ def above_limit(measured: RowRuns) -> Messages:
 
 def residual(measured: RowRuns) -> Messages:
     """Report a residual of HPL that is too large for a valid solution."""
-    residuals = measured.values_of("residual") if measured.row.instrument == "hpl" else []
-    if residuals and not max(residuals) < HPL_THRESHOLD:
+    residuals = measured.values_of("residual")
+    if residuals and max(residuals) >= HPL_THRESHOLD:
         values = {"residual": max(residuals), "allowed": HPL_THRESHOLD}
         yield message("wrong-result", Trust.NO, case="residual", **values)
 
@@ -284,9 +284,11 @@ def limited_disk(measured: RowRuns) -> Messages:
     way = "write" if row.workload.startswith("W") else "read"
     block = row.block_bytes or 1
     is_latency = row.table == "disk_latency"
+    # Each thread waits for one operation at a time.
     operations = row.concurrency / row.value if is_latency else row.value
     if row.table == "disk_throughput":
         operations /= block
+    # Unit of a limit -> the rate of the row in B/s or 1/s, the name of the limit, and the unit's factor.
     rates = {"MB/s": (operations * block, "bps", 1e-6), "IOPS": (operations, "iops", 1.0)}
     for unit, (used, name, factor) in rates.items():
         limit = limits.get(f"{way}_{name}")

@@ -83,7 +83,7 @@ def pairs_of_table(
         if factor == "block_bytes" and labels.table.lower_is_better:
             # The areas of LAT are chosen to be in different cache levels.
             on.remove("cache_level")
-        pairs = beside(own[own[factor].eq(first)], own[own[factor].eq(second)], on)
+        pairs = paired(own[own[factor].eq(first)], own[own[factor].eq(second)], on)
         # The words that differ name the choices, those that are equal name the points.
         differing = [word for word in POINT if pairs[word].ne(pairs[f"{word}_other"]).any()]
         if not differing:
@@ -98,7 +98,7 @@ def pairs_of_table(
     # A row with other settings than the kernel's is no reference for it.
     is_compared = rows["is_comparable"] & ~rows["warnings"].str.contains(r"\botherwise\b")
     for program in labels.table.references:
-        pairs = beside(
+        pairs = paired(
             own, rows[is_compared & rows["instrument"].eq(program.instrument)], ["point"]
         )
         yield grouped(pairs, "Reference", labels.table.own.heading, program.heading)
@@ -145,7 +145,7 @@ def add_speeds(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def beside(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
+def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
     """Return the pairs of rows of two choices, and how far the ranges of their values are apart.
 
     The columns are those of the first choice, and these:
@@ -183,6 +183,7 @@ def beside(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.D
 
 def multiple(gap: pd.Series, largest_range: pd.Series) -> pd.Series:
     """Return gaps as multiples of ranges; infinite if every choice has a single value."""
+    # 0/0: both choices have one and the same value.
     return (gap / largest_range).fillna(0.0)
 
 

@@ -110,22 +110,26 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """
     measured = rows[rows["is_own"] & rows["n"].gt(0) & ~rows["workload"].isin(SHAPES)]
     lines = list(schema.lines(measured.assign(is_right=schema.is_right(measured))))
+    # Name of a workload and working set -> its rows; name with both orders of access -> their rows.
     groups: dict[str, list[Line]] = defaultdict(list)
     ways: dict[str, list[Line]] = defaultdict(list)
     for row in lines:
-        name = labels.line(row, lines, block=False)
+        name = labels.line(row, lines)
         groups[name].append(row)
         way = WAYS.get(row.workload[:-1])
         if way:
             ways[name.replace(labels.workload(row), way, 1)].append(row)
+    # Workloads with few rows share a sentence, unless there are many such workloads.
     few = [name for name, members in groups.items() if len(members) <= FEW]
     joined: list[Line] = []
     for name in few:
         joined += groups.pop(name)
     if 1 <= len(few) <= JOINED:
         groups[listed(few)] = joined
+    # Without a right row, one sentence says so for all workloads.
     if groups and not any(row.is_right for row in lines):
         groups, ways = {listed([*groups]): lines}, {}
+    # Both orders are compared only if both were measured.
     for name, members in ways.items():
         if len({row.workload for row in members}) > 1:
             groups[name] = members
@@ -280,6 +284,7 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
     line_at = dict(zip(points, schema.lines(measured), strict=True))
     slow = frames.fleet[frames.fleet["table"].eq(name)]
     ordered = slow.sort_values("behind", ascending=False, kind="stable")
+    # The point at which each node or pair is furthest behind.
     worst = ordered.drop_duplicates(["kind", "name"])
     rows_of_part = slow.groupby(["kind", "name"]).size()
     for part in schema.lines(worst):
@@ -291,7 +296,7 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
             low=part.behind_low,
             high=part.behind_high,
             pairs=part.pairs,
-            row=labels.point(line_at[part.point], node=False),
+            row=labels.point(line_at[part.point]),
             rows=int(rows_of_part[part.kind, part.name]),
             of=points.nunique(),
         )

@@ -203,18 +203,11 @@ def logs_of(values: Values, lower_is_better: Collection[Hashable] = ()) -> Class
     return ClassLogs(nodes, keys, logs, is_time)
 
 
-def slow_rows(
-    of_class: ClassLogs, delta: float = DELTA, rate: float = RATE
-) -> dict[Place, SlowRow]:
+def slow_rows(of_class: ClassLogs) -> dict[Place, SlowRow]:
     """Return the slow rows of the nodes of one class; none for fewer than ``LEAST_NODES`` nodes.
 
     A node is slow in a row if it is significantly worse than its class (``_is_significant``). The whole
-    confidence interval of its median must also be worse by more than ``delta``.
-
-    Args:
-        of_class: the rows.
-        delta: share of the class's value.
-        rate: false discovery rate.
+    confidence interval of its median must also be worse by more than ``DELTA``.
     """
     if len(of_class.nodes) < LEAST_NODES:
         return {}
@@ -222,7 +215,7 @@ def slow_rows(
     behind = _share_behind(worse, of_class.is_time)
     # A node is slow only if the better end of its interval is also far behind.
     better_end = behind[0]
-    is_slow = _is_significant(p, rate) & (better_end > delta)
+    is_slow = _is_significant(p) & (better_end > DELTA)
     nodes, keys = list(of_class.nodes), list(of_class.keys)
     found = {}
     for node, key in np.argwhere(is_slow):
@@ -297,23 +290,22 @@ def _compare_with_class(logs: Array) -> tuple[Array, Array]:
     return worse, np.nan_to_num(stats.t.sf(worse[1] / error, freedom), nan=1.0)
 
 
-def _is_significant(p: Array, rate: float) -> NDArray[np.bool_]:
-    """Return whether each node is significantly slow in each row, at a false discovery rate.
+def _is_significant(p: Array) -> NDArray[np.bool_]:
+    """Return whether each node is significantly slow in each row, at the false discovery rate ``RATE``.
 
     The rate limits the share of healthy nodes among those that are found. Source: Benjamini and
     Bogomolov, Journal of the Royal Statistical Society B 76 (2014), pages 297-318.
 
     Args:
         p: p-values by node and row.
-        rate: false discovery rate.
     """
     from scipy import stats
 
     # The smallest adjusted p-value of a node's rows is the p-value of the node (Simes).
     by_row = stats.false_discovery_control(p, axis=1)
-    is_selected = stats.false_discovery_control(by_row.min(axis=1)) <= rate
+    is_selected = stats.false_discovery_control(by_row.min(axis=1)) <= RATE
     # Within the selected nodes the rate is scaled by the share of nodes selected.
-    found: NDArray[np.bool_] = is_selected[:, None] & (by_row <= rate * is_selected.mean())
+    found: NDArray[np.bool_] = is_selected[:, None] & (by_row <= RATE * is_selected.mean())
     return found
 
 

@@ -91,25 +91,19 @@ class Labels:
         unit = UNITS.get((self.table.unit, self.table.factor)) or self.table.shown
         return f"{significant(value * self.table.factor)} {unit}"
 
-    def point(self, row: Line, *, variant: bool = False, node: bool = True) -> str:
-        """Return the name of a row's point: ``RR of 4 KiB, 8 threads on node1``.
+    def point(self, row: Line, *, variant: bool = False) -> str:
+        """Return the name of a row's point without its node: ``RR of 4 KiB, 8 threads``.
 
         Args:
             row: a row of the table.
             variant: whether to name the variant, unless it is the default.
-            node: whether to name the node, unless it is ``any``.
         """
         text = self.workload(row)
         if variant and self.table.variant and row.variant not in USUAL:
             text += f" {self.table.variant_label(row.variant)}"
         if row.block_bytes:
             text += f" of {self.block(row)}"
-        text += f", {self.threads(row)}"
-        if node and row.node != "any":
-            # "on 8 cores of node1", but "8 threads on node1".
-            preposition = "of" if row.concurrency_word else "on"
-            text += f" {preposition} {row.node}"
-        return text
+        return f"{text}, {self.threads(row)}"
 
     def working_set(self, row: Line) -> str:
         """Return a phrase for the variant of a row, such as ``in caches``; empty for the default.
@@ -135,18 +129,15 @@ class Labels:
                 parts.append(word(row))
         return ", ".join(filter(None, parts)) or self.threads(row)
 
-    def line(self, row: Line, rows: Sequence[Line], *, block: bool = True) -> str:
-        """Return the name of a row without its number of threads: ``RWS of 1 MiB in DRAM``.
+    def line(self, row: Line, rows: Sequence[Line]) -> str:
+        """Return the name of a row without its block and its number of threads: ``RWS in DRAM``.
 
         Args:
             row: a row of the table.
             rows: rows from which the name distinguishes the row. Its working set and node are named
                 only if ``rows`` have different ones.
-            block: whether to name the block.
         """
         words = [self.workload(row)]
-        if block and row.block_bytes:
-            words.append(f"of {self.block(row)}")
         if len({each.variant for each in rows}) > 1:
             words.append(self.working_set(row))
         if len({each.node for each in rows}) > 1:

@@ -7,7 +7,7 @@ efficiency. Therefore the clock itself is compared with the highest clock known 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -192,10 +192,6 @@ def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Qu
 def question_of(point: Any, host: str | None, results: Results) -> Question:
     """Return the question to ``peakmark.limits`` that asks for the limit of a point on a host."""
     table = BY_NAME[point.table]
-    # The link that was measured replaces that of the default route.
-    facts = results.facts_for(point.node, host)
-    if point.link:
-        facts = {**facts, "network": json.loads(point.link)}
     placed = None
     if point.cores:
         placed = {
@@ -211,7 +207,7 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
         block=point.block_bytes,
         concurrency=point.concurrency,
         metric=table.metric,
-        facts=facts,
+        facts=facts_of(point.node, host, point.link, results),
         site=results.config.site_facts,
         clock_hz=point.clock_work_hz or point.clock_idle_hz,
         loopback=bool(point.loopback),
@@ -220,6 +216,17 @@ def question_of(point: Any, host: str | None, results: Results) -> Question:
         store=point.store,
         isa=point.isa,
     )
+
+
+def facts_of(node: str, host: str | None, link: str | None, results: Results) -> Mapping[str, Any]:
+    """Return the facts of the machine from which the limit of a row is computed.
+
+    The link that was measured, as JSON, replaces that of the default route.
+    """
+    facts = results.facts_for(node, host)
+    if link:
+        return {**facts, "network": json.loads(link)}
+    return facts
 
 
 def answer(question: Question, point: Any) -> Limit:

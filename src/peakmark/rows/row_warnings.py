@@ -19,7 +19,7 @@ import pandas as pd
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import OF_ANOTHER, Message, Trust, message, words, worst
 from peakmark.rows import checks, schema
-from peakmark.rows.point_limits import add_clocks
+from peakmark.rows.point_limits import add_clocks, facts_of
 from peakmark.rows.rows import Line, Messages, RowRuns, trust_of
 from peakmark.statistics import median
 from peakmark.storage.results import Results
@@ -127,7 +127,9 @@ def points_of(rows: pd.DataFrame, runs: pd.DataFrame, results: Results) -> Itera
             own_lines[row.point] = row
         if row.n:
             of_row = tuple(runs_of[row.point, row.instrument])
-            facts = facts_of(row, of_row, results)
+            # The interface of the first run that recorded one.
+            link = next((run.link for run in of_row if run.link), "")
+            facts = facts_of(row.node, row.limit_host or None, link, results)
             measured[row.point][row.instrument] = RowRuns(row, of_row, facts)
     for name, line in own_lines.items():
         by_name = dict(sorted(measured[name].items()))
@@ -145,19 +147,6 @@ def runs_by_row(runs: pd.DataFrame) -> dict[tuple[str, str], list[Line]]:
     for run in schema.lines(runs):
         of_rows[run.point, run.instrument].append(run)
     return of_rows
-
-
-def facts_of(row: Line, runs: Sequence[Line], results: Results) -> Mapping[str, Any]:
-    """Return the facts of the machine from which the limit was computed.
-
-    The interface that was measured replaces the interface of the default route. It is the one of the first run
-    that recorded an interface.
-    """
-    facts = results.facts_for(row.node, row.limit_host or None)
-    for run in runs:
-        if run.link:
-            return {**facts, "network": json.loads(run.link)}
-    return facts
 
 
 # -- messages about a point
@@ -236,7 +225,7 @@ def other_placements(point: MeasuredPoint) -> Messages:
 def check_messages(point: MeasuredPoint) -> Messages:
     """Report the warnings and notes of the checks.
 
-    Notes are reported for peakmark's kernel alone, except that a reference was measured once.
+    Notes are reported for peakmark's kernel alone.
     """
     for program in point.table.series:
         measured = point.measured.get(program.instrument)
@@ -244,8 +233,7 @@ def check_messages(point: MeasuredPoint) -> Messages:
             continue
         for note in checks.check_row(measured):
             is_of_row = note.code in WHOLE_ROW
-            is_of_reference = note.is_warning or note.case == "once"
-            if measured.row.is_own or (is_of_reference and not is_of_row):
+            if measured.row.is_own or (note.is_warning and not is_of_row):
                 yield replace(note, about="" if is_of_row else program.instrument)
 
 

@@ -273,7 +273,7 @@ def _drained(state: str, details: Mapping[str, str]) -> str:
     found: dict[str, str] = {}
     if state == slurm.LAUNCH_FAILED and nodes != "(null)":
         with suppress(SlurmError):
-            found = slurm.nodes_unavailable([nodes], False)
+            found = slurm.nodes_unavailable([nodes])
     return "".join(f" ({name} is {why})" for name, why in found.items())
 
 

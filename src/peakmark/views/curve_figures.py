@@ -295,7 +295,7 @@ def plot_links(figure: Picture) -> Figure:
         nodes = sorted({*field.index, *field.columns}, key=natural)
         # Of each key, the entry of a switch is False for the nodes below it, which therefore come first.
         nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
-        title = figure.labels(members[0]).point(members[0], node=False)
+        title = figure.labels(members[0]).point(members[0])
         fields[title] = field.reindex(index=nodes, columns=nodes)
     return heat_maps(figure.table, fields, ("Node", "Node"))
 

@@ -290,7 +290,7 @@ def line_of(row: Line) -> list[str]:
     return [
         row.node,
         SUBSYSTEMS[row.subsystem].title,
-        labels.point(row, variant=True, node=False),
+        labels.point(row, variant=True),
         labels.quantity(row.value),
         labels.quantity(row.median / factor),
         percent(row.behind),

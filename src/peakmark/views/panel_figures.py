@@ -343,7 +343,7 @@ def rows_of_several(figure: Picture) -> pd.DataFrame:
     for row in schema.lines(figure.rows):
         base, nodes, one_file = disk_variant(row.variant)
         kind = "one file" if one_file else base
-        parts = [figure.labels(row).point(row, node=False), kind if kind not in USUAL else ""]
+        parts = [figure.labels(row).point(row), kind if kind not in USUAL else ""]
         if figure.rows["node"].nunique() > 1:
             parts.append(f"from {row.node}")
         panels.append(", ".join(filter(None, parts)))

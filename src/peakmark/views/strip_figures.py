@@ -208,7 +208,7 @@ def plot_nodes(picture: Picture) -> Figure | None:
     usable = with_medians(own).sort_values("group", kind="stable")
     labels, lines = Labels(picture.table), []
     for _, of_place in usable.groupby("place", sort=False):
-        name = labels.point(middle_of(of_place), variant=True, node=False)
+        name = labels.point(middle_of(of_place), variant=True)
         lines.append((name, of_place))
     return plot_dots(lines, 5.5, LINE)
 

@@ -110,7 +110,6 @@ CASES = [
     (row([1e-9] * 6, limit=limit(1.2e-9, "s")), {"above-limit": W}, {}),
     (row(limit=replace(UNKNOWN, bound=95.0)), {"above-limit": W}, {"case": "bound"}),
     (row(details={"residual": 16.0}, instrument="hpl"), {"wrong-result": W}, {"residual": 16.0}),
-    (row(details={"residual": 1e5}), {}, {}),
     # Repetitions: how many, how long, how far apart, in which order of time.
     (row([100.0]), {"few": U}, {"case": "once"}),
     (row([100.0, 104.0, 96.0]), {"few": N}, {"n": 3, "level": 0.75, "enough": 6}),

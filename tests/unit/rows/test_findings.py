@@ -26,7 +26,7 @@ def row(speeds):
 
 def pair(first, second):
     """The two choices at one point, compared."""
-    return comparisons.beside(row(first), row(second), ["point"]).iloc[0].to_dict()
+    return comparisons.paired(row(first), row(second), ["point"]).iloc[0].to_dict()
 
 
 def gaps(first, second):

@@ -80,4 +80,4 @@ def test_a_program_that_several_nodes_lack_is_one_failure_and_one_reason(tmp_pat
     frames = build.load(make.write(tmp_path / "c", records))
     (line,) = appendix.list_problems(frames)["lines"]
     assert line[1:] == ["not possible here (4 times)", "pmbw not found: give its path"]
-    assert frames.campaign["empty"]["pmbw"] == "on 2 nodes, pmbw not found: give its path"
+    assert frames.campaign["empty"]["pmbw"] == "pmbw not found: give its path"
