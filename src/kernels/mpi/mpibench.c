@@ -271,5 +271,6 @@ int main(int argc, char **argv) {
     }
     free(team.members);
     free(places);
+    ranks_succeed();
     return STATUS_OK;
 }

@@ -26,6 +26,10 @@ struct ranks {
  * MPI, the program ends with a sentence. A rank that is lost ends all, which its launcher tells. */
 void ranks_start(struct ranks *ranks, double timeout);
 
+/* Everything was measured and printed: a library that hangs as it ends spoils nothing. All ranks
+ * call it. */
+void ranks_succeed(void);
+
 /* Pins the ranks of each node to these CPUs in their order; beyond the last they wrap around. */
 void ranks_pin(const struct ranks *ranks, const struct cpu_list *cpus);
 
