@@ -112,6 +112,8 @@ COLLECTIVES = ("ALLREDUCE", "ALLTOALL", "BARRIER", "BCAST")
 """MPI workloads in which all ranks take part."""
 RANKS_ON_NODES = re.compile(r"([1-9][0-9]*)-nodes")
 """Variant of MPI rows whose ranks run on several nodes."""
+HPL = "HPL"
+"""Workload of the rows on several nodes that solve one system with HPL. No kernel of peakmark measures it."""
 GPUS = "gpus"
 """Word of ``concurrency`` for all GPUs of the node."""
 
@@ -204,6 +206,7 @@ _METRICS = {
     "LAUNCH": "latency",
     **dict.fromkeys(("PINGPONG", *COLLECTIVES), "latency"),
     "MSGRATE": "message_rate",
+    HPL: "rate",
 }
 """Workload -> metric of its rows, if that is not the usual one of its subsystem."""
 
@@ -253,6 +256,8 @@ class Headline:
         level: cache level of the row; empty for any level.
         instrument: program that measures the row; empty for peakmark's kernel.
         smallest: whether the row has the smallest block that was measured, instead of the largest.
+
+    In ``title``, ``{nodes}`` stands for the number of nodes that measured the row together.
     """
 
     title: str
@@ -282,6 +287,7 @@ HEADLINES = (
     Headline("MPI rate, {block}", "mpi_throughput", "RATE", "B/s"),
     Headline("MPI all-reduce, {block}", "mpi_latency", "ALLREDUCE", "s", smallest=True),
     Headline("HPL", "cpu", "DP", "FLOP/s", instrument="hpl"),
+    Headline("HPL, {nodes}", "mpi_rate", HPL, "FLOP/s", instrument="hpl"),
     Headline("GPU FP64 multiply-add", "gpu", "FP64", "FLOP/s"),
     Headline("GPU FP64 matrix units", "gpu", "TC-FP64", "FLOP/s"),
     Headline("GPU FP16 matrix units", "gpu", "TC-FP16", "FLOP/s"),

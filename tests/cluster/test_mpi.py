@@ -1,10 +1,14 @@
 """MPI between two nodes and on one, started by srun and by mpirun."""
 
 import json
+import math
+import re
+import shutil
 import signal
 from itertools import chain
 from pathlib import Path
 
+import pandas
 import pytest
 import yaml
 from testcluster.processes import wait_until
@@ -113,6 +117,56 @@ def test_ranks_run_on_two_and_on_all_nodes_and_on_pairs(fleet, tmp_path):
         )
     rows = build.load(workflow.results).rows
     assert sorted(set(rows["variant"])) == ["2-nodes", "4-nodes"] and len(rows) == 6
+    assert workflow.planned() == set()
+
+
+@pytest.mark.trouble
+@pytest.mark.parametrize("settings", [{}, {"launch": "mpirun"}], ids=["srun", "mpirun"])
+def test_nodes_solve_one_system_with_hpl(fleet, tmp_path, settings):
+    """The record has what hpcc says of the system, its processes and their rate, from one node to four."""
+    path = shutil.which("hpcc")
+    if path is None:
+        pytest.skip("no hpcc")
+    workflow = Workflow.make(fleet, tmp_path / "checkout")
+    grid = {"workloads": ["DP"], "concurrency": [1]}
+    hpl = {"nodes": [1, 2, "all", 64], "memory": 2e-5, "budget_s": 2, "nb": 32}
+    # Ranks of nodes that share two CPUs must not spin.
+    settings = {**settings, "environment": {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1"}}
+    measure(
+        workflow,
+        settings,
+        nodes="all",
+        tools={"hpl": path},
+        mpi=[],
+        cpu=[{**grid, "references": {"hpl": hpl}}],
+    )
+    found = {}
+    for name, record in workflow.records().items():
+        if record["cell"]["subsystem"] != "mpi":
+            continue
+        assert record["status"] == "ok", record["reason"]
+        (value,) = record["measurements"]
+        details, raw = value["details"], f"cells/{name}.raw/0.hpccoutf.txt"
+        said = dict(
+            re.findall(r"^(\w+)=(\S+)$", (workflow.results / raw).read_text(), re.MULTILINE)
+        )
+        nodes = int(value["variant"].partition("-")[0])
+        found[nodes] = value["value"]
+        room = 2e-5 * nodes * record["cell"]["options"]["node_bytes"]
+        assert details["N"] == int(math.sqrt(room / 8)) // 32 * 32
+        assert int(said["CommWorldProcs"]) == nodes == details["P"] * details["Q"]
+        assert (int(said["HPL_N"]), int(said["HPL_nprow"])) == (details["N"], details["P"])
+        assert value["value"] == pytest.approx(1e12 * float(said["HPL_Tflops"]), rel=0.01)
+        assert details["threads"] == len(details["rank_cpus"].split(",")) == value["concurrency"]
+    assert sorted(found) == [1, 2, 4]
+    rows = build.load(workflow.results).rows
+    of_hpl = rows[rows["table"].eq("mpi_rate")].set_index("variant")
+    assert of_hpl["limit"].tolist() == pytest.approx(
+        [of_hpl["limit"].iloc[0] * nodes for nodes in (1, 2, 4)]
+    )
+    tables = pandas.read_csv(workflow.results / "tables/mpi_rate.csv")
+    shares = [100 * found[nodes] / found[1] / nodes for nodes in (2, 4)]
+    assert tables["Parallel Efficiency (%)"].tolist()[1:] == pytest.approx(shares)
     assert workflow.planned() == set()
 
 

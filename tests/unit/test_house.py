@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_450,
+    "": 9_460,
     "check": 2_120,
-    "config": 5_260,
+    "config": 5_320,
     "data": 330,
-    "limits": 5_590,
+    "limits": 5_670,
     "machine": 9_330,
-    "plan": 7_750,
-    "rows": 23_150,
+    "plan": 8_330,
+    "rows": 23_320,
     "slurm": 4_690,
-    "run": 11_240,
-    "storage": 3_040,
-    "tools": 15_710,
-    "views": 26_910,
+    "run": 11_340,
+    "storage": 3_120,
+    "tools": 16_280,
+    "views": 26_960,
     "workflow": 6_380,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

@@ -298,6 +298,11 @@ def _check_references(where: str, grid: AnyGrid) -> None:
             raise ConfigError(
                 f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}"
             )
+        if changes.nodes is None and (changes.memory or changes.ranks):
+            raise ConfigError(
+                f"{where}.references.{name} has memory or ranks without nodes: add nodes, such as "
+                "nodes: [1, all]"
+            )
         for key, others in users.items():
             if getattr(changes, key) is not None and name not in others:
                 raise ConfigError(

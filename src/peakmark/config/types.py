@@ -127,6 +127,12 @@ class ReferenceGrid(Keys, frozen=True, omit_defaults=True):
         size: disk tools: total size of all files.
         budget_s: hpl: wall time in seconds for which the problem size is chosen.
         nb: hpl: block size NB.
+        nodes: hpl: numbers of nodes, such as [1, 2, 4, all], that solve one system together on all
+            their cores: the first nodes of each class of equal nodes.
+        memory: hpl: with nodes, share of their memory that the matrix takes, 0.8 for example. Without
+            budget_s it alone decides the problem size.
+        ranks: hpl: with nodes, one process for each socket (default) or core. The BLAS runs threads
+            on the other cores.
         ops: iozone: report operations per second (IOPS and latency).
         count: ping: number of packets; osu and imb: number of messages or windows of each size.
     """
@@ -140,6 +146,15 @@ class ReferenceGrid(Keys, frozen=True, omit_defaults=True):
     size: OptionalSize = None
     budget_s: Positive | None = None
     nb: Annotated[int, Meta(ge=16, le=1024)] | None = None
+    nodes: Annotated[
+        Annotated[list[NodeCount], UNIQUE] | None,
+        allowed("numbers of nodes, such as [1, 2, 4, all]"),
+    ] = None
+    memory: Annotated[
+        Annotated[float, Meta(gt=0, le=0.95)] | None,
+        allowed("a share of the memory, above 0 and at most 0.95"),
+    ] = None
+    ranks: Literal["socket", "core"] | None = None
     ops: bool | None = None
     count: Annotated[int, Meta(ge=1, le=1000000)] | None = None
 

@@ -1,4 +1,4 @@
-"""Limits of MPI: the line rate of the link; over TCP without the share of its headers.
+"""Limits of MPI: the line rate of the link, over TCP without the share of its headers; of HPL the nodes' sum.
 
 The headers of InfiniBand and RoCE, below 2 % of the packets of large messages, are not subtracted.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from peakmark.catalogue import ON_ONE_NODE
-from peakmark.formatting import quantity
-from peakmark.limits import network
+from peakmark.catalogue import ON_ONE_NODE, nodes_of_ranks
+from peakmark.formatting import plural, quantity
+from peakmark.limits import cpu, network
 from peakmark.limits.base import Limit, Question
 
 DIRECTIONS = {"RATE": 1, "BIRATE": 2}
@@ -17,9 +17,11 @@ DIRECTIONS = {"RATE": 1, "BIRATE": 2}
 
 
 def limit(question: Question) -> Limit:
-    """Return the limit in B/s of messages between two nodes. Latencies and message rates have none."""
+    """Return the limit in B/s of messages between two nodes, or in op/s of HPL. Latencies and message rates have none."""
     if question.metric == "latency":
         return question.unknown("mpi-latency")
+    if question.metric == "rate":
+        return _of_nodes(question)
     if question.metric == "message_rate":
         return question.unknown("message-rate")
     if question.variant in ON_ONE_NODE:
@@ -40,3 +42,14 @@ def limit(question: Question) -> Limit:
     both = " x 2 directions" if directions == 2 else ""
     formula = f"{text} / 8 bit{both} = {quantity(value, question.unit)}"
     return replace(line, value=value, unit=question.unit, formula=formula)
+
+
+def _of_nodes(question: Question) -> Limit:
+    """Return the sum of the limits of the nodes that solve a system with HPL. They are equal nodes."""
+    node = cpu.limit(replace(question, subsystem="cpu", workload="DP"))
+    nodes = nodes_of_ranks(question.variant)
+    if node.value is None or nodes == 1:
+        return node
+    value = nodes * node.value
+    formula = f"{plural(nodes, 'node')} x {node.formula}, together {quantity(value, 'op/s')}"
+    return replace(node, value=value, formula=formula)

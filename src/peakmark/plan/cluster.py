@@ -457,7 +457,7 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
 
 
 Groups = Mapping[int, Sequence[tuple[str, ...]]]
-"""Index of a disk or MPI grid -> the groups of nodes that it measures, each at one moment."""
+"""Index of a disk, MPI or CPU grid -> the groups of nodes that it measures, each at one moment."""
 
 
 def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
@@ -497,17 +497,46 @@ def groups_of_ranks(config: Planned, cluster: Cluster | None) -> Groups:
     """
     groups = {}
     for index, grid in enumerate(config.mpi):
-        if grid.nodes is None:
-            continue
-        if cluster is not None and cluster.nodes != (ANY,):
-            groups[index] = _first_nodes(grid.nodes, cluster)
-            continue
-        most = 1
-        if cluster is not None:
-            most = max([len(kind.nodes) for kind in cluster.kinds], default=1)
-        sizes = [most if count == "all" else int(count) for count in grid.nodes]
-        groups[index] = [(ANY,) * size for size in dict.fromkeys(sizes) if size <= most]
+        if grid.nodes is not None:
+            groups[index] = _groups_of(grid.nodes, cluster)
     return groups
+
+
+def groups_of_hpl(config: Planned, cluster: Cluster | None) -> Groups:
+    """Return the groups of nodes of all CPU grids whose reference HPL has ``nodes``. See ``groups_of_ranks``.
+
+    Raises:
+        ConfigError: the cluster has none of the numbers of nodes.
+    """
+    groups = {}
+    for index, grid in enumerate(config.cpu):
+        hpl = grid.references.get("hpl")
+        if hpl is None or hpl.nodes is None:
+            continue
+        groups[index] = _groups_of(hpl.nodes, cluster)
+        if not groups[index]:
+            counts = ", ".join(map(str, hpl.nodes))
+            most = plural(_largest_class(cluster), "node")
+            raise ConfigError(
+                f"cpu[{index}].references.hpl.nodes is [{counts}]: the largest class of equal nodes has {most}; "
+                "without --slurm it is this machine"
+            )
+    return groups
+
+
+def _groups_of(counts: Sequence[int | str], cluster: Cluster | None) -> list[tuple[str, ...]]:
+    """Return the groups of nodes for the numbers of a grid, see ``groups_of_ranks``."""
+    if cluster is not None and cluster.nodes != (ANY,):
+        return _first_nodes(counts, cluster)
+    most = _largest_class(cluster)
+    sizes = [most if count == "all" else int(count) for count in counts]
+    return [(ANY,) * size for size in dict.fromkeys(sizes) if size <= most]
+
+
+def _largest_class(cluster: Cluster | None) -> int:
+    """Return the number of nodes of the largest class of equal nodes; 1 without a cluster."""
+    kinds = cluster.kinds if cluster is not None else []
+    return max([len(kind.nodes) for kind in kinds], default=1)
 
 
 def _first_nodes(counts: Iterable[int | str], cluster: Cluster) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from peakmark.catalogue import HPL
 from peakmark.cell import Cell
 from peakmark.config.types import Planned
 from peakmark.plan import grids
@@ -126,6 +127,9 @@ class Durations:
         used = cell
         if computes and self.cpus < cell.concurrency:
             used = replace(cell, concurrency=self.cpus)
+        # HPL over nodes takes all cores, which this machine, perhaps a login node, does not know.
+        if cell.workload == HPL:
+            used = replace(cell, concurrency=self.cpus, word="")
         slow = cost(used)
         # Subtract the seconds that this network and this disk save.
         saved_s = slow.wire_bits / SLOWEST_LINK - slow.wire_bits / self.link_bps

@@ -17,6 +17,7 @@ from peakmark.catalogue import (
     ARRAYS,
     AUTO,
     GPUS,
+    HPL,
     KERNELS,
     LADDERS,
     NUMA,
@@ -138,11 +139,27 @@ def cells_of_ranks(config: Planned, groups: Groups, on_this_machine: bool) -> It
         keys, place = config.mpi[index], f"mpi[{index}]"
         for cell in _grid_cells(config, place, keys, ANY, on_this_machine=False):
             for nodes in node_groups:
-                placed = replace(cell, node=nodes[0], variant=f"{len(nodes)}-nodes")
-                if nodes[0] != ANY:
-                    placed = replace(placed, options={**cell.options, "nodes": " ".join(nodes)})
+                placed = _on_nodes(cell, nodes)
                 if not on_this_machine or _has_ranks(placed):
                     yield placed
+
+
+def cells_of_hpl(config: Planned, groups: Groups) -> Iterator[Cell]:
+    """Yield the cells in which nodes solve one system with HPL, with all their cores."""
+    for index, node_groups in groups.items():
+        keys = config.cpu[index]
+        grid = _Grid(config, "mpi", keys, ANY)
+        for cell in grid.hpl_cells(keys.references["hpl"]):
+            for nodes in node_groups:
+                yield _on_nodes(cell, nodes)
+
+
+def _on_nodes(cell: Cell, nodes: Sequence[str]) -> Cell:
+    """Return the cell with its ranks on these nodes, which an option names unless Slurm chooses them."""
+    placed = replace(cell, node=nodes[0], variant=f"{len(nodes)}-nodes")
+    if nodes[0] == ANY:
+        return placed
+    return replace(placed, options={**cell.options, "nodes": " ".join(nodes)})
 
 
 def _grid_cells(
@@ -394,6 +411,15 @@ class _Grid:
             planned.add(point)
             options = self._reference_options(name, row, point.workload, grid, stated)
             yield from self._repetitions(count, name, point, options)
+
+    def hpl_cells(self, changes: ReferenceGrid) -> Iterator[Cell]:
+        """Yield the cells of HPL over nodes, before their nodes are chosen."""
+        own: dict[str, Any] = _stated({"budget_s": changes.budget_s, "nb": changes.nb})
+        point = _GridPoint(HPL, "", None, "cores")
+        options = self._reference_options("hpl", point, HPL, self.keys, own)
+        options |= _stated({"memory": changes.memory, "ranks": changes.ranks or "socket"})
+        count = changes.repetitions or self.config.reference_repetitions
+        yield from self._repetitions(count, "hpl", point, options)
 
     def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
         """Return the ``Coverage`` of a reference tool that has the point; None if the tool cannot measure it."""

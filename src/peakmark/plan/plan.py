@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -12,16 +12,19 @@ from typing import Any
 
 import msgspec
 
+from peakmark.catalogue import HPL
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site
 from peakmark.config.types import Batch, Planned, SiteSlurm, SiteValues
 from peakmark.errors import ConfigError
-from peakmark.machine import gpu, mpi
+from peakmark.machine import gpu, job_limits, mpi
+from peakmark.machine.host import Host
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
     Cluster,
     Settings,
+    groups_of_hpl,
     groups_of_ranks,
     groups_together,
     local_nodes,
@@ -197,6 +200,7 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     if "mpi" not in left_out:
         ranks = groups_of_ranks(completed, cluster)
         planned.append(grids.cells_of_ranks(completed, ranks, cluster is None))
+        planned.append(grids.cells_of_hpl(completed, groups_of_hpl(completed, cluster)))
     for cell in chain(*planned):
         name = cell.instrument
         if REGISTRY[name].reference and tools[name].path is None:
@@ -218,6 +222,7 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         cpus, memory = durations.needs(single, completed)
         gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
         cluster = cluster.choose(cpus, memory, len(single) < len(ordered), gpus)
+    ordered = [_with_memory(cell, cluster) for cell in ordered]
     return Plan(
         config=completed,
         cells=tuple(ordered),
@@ -226,6 +231,16 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         impossible=grids.impossible(ordered),
         left_out=left_out,
     )
+
+
+def _with_memory(cell: Cell, cluster: Cluster | None) -> Cell:
+    """Return a cell of HPL over nodes with the memory of its smallest node; others unchanged."""
+    if cell.workload != HPL:
+        return cell
+    size = int(job_limits.collect(Host())["memory_bytes"] or 0)
+    if cluster is not None:
+        size = cluster.size_of(cell.node)[1] << 20
+    return replace(cell, options={**cell.options, "node_bytes": size})
 
 
 def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
@@ -240,7 +255,9 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
         if cluster is not None or grid.variants or grid.nodes is not None
     ]
     # Modules are loaded when the campaign begins. Only then it is known whether they bring MPI.
-    needs_mpi = grids_of_mpi and not config.site_facts.mpi.modules
+    needs_mpi = (
+        grids_of_mpi or groups_of_hpl(config, cluster)
+    ) and not config.site_facts.mpi.modules
     if needs_mpi and (reason := mpi.why_not(config.site_facts.mpi.environment)):
         reasons["mpi"] = f"no MPI is measured: {reason}"
     return reasons

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from peakmark import data
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import HPL, SUBSYSTEMS, nodes_of_ranks
 from peakmark.cell import Cell
-from peakmark.formatting import counted, format_size, gigabytes, plural
-from peakmark.plan import durations
+from peakmark.formatting import counted, duration, format_size, gigabytes, plural, quantity
+from peakmark.plan import durations, grids
 from peakmark.plan.cluster import ANY, Cluster
 from peakmark.plan.plan import Plan, node_count, uses_shared_resource
+from peakmark.storage.results import rate_of_one_node
+from peakmark.tools.programs import hpl
 
 JOB_S, CELL_S = 0.5, 0.4
 """Seconds that each job and each cell take besides the measurement, without the time that Slurm takes."""
@@ -31,6 +33,7 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
         "measured": len(plan.cells) - len(missing),
         "SUBSYSTEMS": SUBSYSTEMS,
         "points": _points,
+        "systems": list(_systems(plan)),
         "disk": disk,
         "memory": memory,
     }
@@ -74,6 +77,36 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
             plural(max(counts.values()), "repetition"),
         ]
         yield heading, columns
+
+
+def _systems(plan: Plan) -> Iterator[str]:
+    """Yield a text for each number of nodes on which HPL solves a system: its size and the expected time.
+
+    The rate of one node is the measured one. Before it is measured, it follows from the limit of the node or,
+    if no job has described the node yet, from an ordinary core.
+    """
+    hpcc = any(tool.instrument == "hpl" and "hpcc" in str(tool.path) for tool in plan.references)
+    cells = [cell for cell in plan.cells if cell.workload == HPL and cell.repetition == 0]
+    for cell in sorted(cells, key=lambda cell: (nodes_of_ranks(cell.variant), cell.node)):
+        cores = plan.cluster.size_of(cell.node)[0] if plan.cluster else grids.threads_of("cores")
+        facts = plan.results.facts_for(cell.node)
+        guess, source = hpl.PLANNED_RATE * cores, "assumed"
+        if cpu := facts.get("cpu"):
+            cores = min(cores, cpu.get("cores") or cores)
+            guess, source = hpl.guess_rate(cpu, frozenset(cpu["isa"]), cores), "by its limit"
+        rate = rate_of_one_node(plan.directory, cell)
+        if rate is not None:
+            source = "measured"
+        nodes = nodes_of_ranks(cell.variant)
+        n = hpl.size_of_system(cell, guess, hpl.node_bytes(cell), hpcc, nodes)
+        if n is None:
+            continue
+        seconds = hpl.solution_seconds(n, (rate or guess) * nodes)
+        of_one = quantity(rate or guess, "FLOP/s", 3)
+        where = plural(nodes, "node")
+        if "nodes" in cell.options:
+            where += f" ({counted(str(cell.options['nodes']).split())})"
+        yield f"HPL, {where}: N = {n} in about {duration(seconds)}, if one reaches {of_one} ({source})"
 
 
 def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from peakmark.messages import message
 from peakmark.rows import comparisons, placements, schema
 from peakmark.rows.comparisons import TWICE, times
 from peakmark.rows.fleet import DELTA, typical_rows
-from peakmark.rows.labels import Labels, labels_of, table_of
+from peakmark.rows.labels import Labels, labels_of, parallel_efficiency, table_of
 from peakmark.rows.point_limits import ABOVE
 from peakmark.tools.tables import TABLES, Table
 
@@ -61,6 +61,7 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
             *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
             *block_dependence(calm),
             *shares(labels.table, calm),
+            *scaling(labels, calm),
             *link_sentences(frames, labels),
         ]
         # A finding on a link names no points.
@@ -215,6 +216,22 @@ def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[di
             "factor_high": rows[column].max(),
             "points": json.dumps([*rows["point"]], ensure_ascii=False),
             "text": f"{start} reaches {listed(texts)}.",
+        }
+
+
+def scaling(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield a sentence on the parallel efficiency of HPL on each number of nodes."""
+    texts = []
+    efficiency = parallel_efficiency(rows).dropna()
+    measured = rows.loc[efficiency.index]
+    for row, share in zip(schema.lines(measured), efficiency, strict=True):
+        nodes = labels.table.variant_label(row.variant)
+        texts.append(f"{percent(share)} % on {nodes}")
+    if texts:
+        yield {
+            "topic": "Nodes",
+            "points": json.dumps([*measured["point"]], ensure_ascii=False),
+            "text": f"The parallel efficiency of HPL is {listed(texts)}.",
         }
 
 

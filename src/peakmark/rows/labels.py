@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import HPL, KERNELS, nodes_of_ranks
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.formatting import plural, quantity, significant, size
 from peakmark.tools.tables import BY_NAME, UNITS, Table
@@ -69,7 +69,7 @@ class Labels:
     @property
     def noun(self) -> str:
         """Return the noun for the concurrency of the table: ``thread`` or ``stream``."""
-        return SUBSYSTEMS[self.table.subsystem].counted
+        return self.table.counted
 
     def threads(self, row: Line) -> str:
         """Return ``8 threads``, or ``on 8 cores of a socket`` if the configuration has a word for them."""
@@ -207,7 +207,8 @@ def printed_table(layout: Layout | None, table: Table) -> Table:
     """
     if layout is not None:
         return layout.called(table)
-    return replace(table, own=replace(table.own, heading=KERNEL), is_plain=True)
+    heading = KERNEL if table.own.instrument in KERNELS.values() else table.own.heading
+    return replace(table, own=replace(table.own, heading=heading), is_plain=True)
 
 
 def table_of(layout: Layout | None, table: Table, rows: pd.DataFrame) -> Table:
@@ -224,3 +225,15 @@ def labels_of(layout: Layout | None, table: Table) -> Labels:
     if layout is None:
         return Labels(printed_table(None, table))
     return LayoutLabels(layout.called(table), layout)
+
+
+def parallel_efficiency(rows: pd.DataFrame) -> pd.Series:
+    """Return for rows of HPL on several nodes the share of the value of one node times their number.
+
+    It is empty for other rows, and if one node was not measured.
+    """
+    key = ["node", "concurrency", "concurrency_word"]
+    nodes = rows["variant"].map(nodes_of_ranks).where(rows["workload"].eq(HPL))
+    one = rows[nodes.eq(1)].set_index(key)["value"].rename("value_of_one")
+    of_one = rows[key].join(one, on=key)["value_of_one"]
+    return (rows["value"] / (of_one * nodes)).where(nodes.gt(1))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from peakmark import files
-from peakmark.catalogue import KERNELS, NOT_POSSIBLE, SUBSYSTEMS
+from peakmark.catalogue import HPL, KERNELS, NOT_POSSIBLE, SUBSYSTEMS
 from peakmark.cell import Cell
 from peakmark.config.types import SiteMpi
 from peakmark.errors import (
@@ -334,6 +334,11 @@ def _resolve(request: Request, space: Workspace, context: RecordContext) -> Requ
     cpus = list(space.cpus)
     locations = _cpu_locations()
     cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes, space.facts)
+    if cell.workload == HPL and REGISTRY[cell.instrument].nodes(cell) > 1:
+        from peakmark.storage.results import rate_of_one_node  # late: only HPL over nodes needs it
+
+        rate = rate_of_one_node(request.campaign, request.cell)
+        cell = replace(cell, options={**cell.options, "node_rate": rate})
     context.cpus = space.cpus
     context.allowed = pinning.allowed(Host(), space.facts["limits"], locations)
     context.placed = pinning.placed(cell, locations, cpus)

@@ -92,6 +92,14 @@ def resolve_cell(
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
+    # Choose the CPUs of each of HPL's ranks on a node.
+    if "ranks" in cell.options:
+        groups: dict[int, list[int]] = {}
+        for cpu in used:
+            place = cpu_locations[cpu].socket if cell.options["ranks"] == "socket" else cpu
+            groups.setdefault(place, []).append(cpu)
+        places = [",".join(map(str, group)) for group in groups.values()]
+        cell = replace(cell, options={**cell.options, "cpus": ":".join(places)})
     # Choose the CPUs of two ranks on one node.
     if cell.variant in ON_ONE_NODE:
         used = topology.cpus_of_two(cpu_locations, cpus, cell.variant == "same-socket")

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from peakmark.storage import planfile, records
 from peakmark.storage.record_types import PlanFile, Record, RecordContext
 from peakmark.storage.records import Finding
 from peakmark.tools.base import Measurement
+from peakmark.tools.common import is_too_small
 
 JOBS = "jobs.csv"
 """File of a campaign with number, nodes and seconds of each of its ended jobs, as Slurm counts them."""
@@ -62,6 +63,27 @@ class StoredRecord:
             own = msgspec.structs.asdict(attempt.context)
             merged = msgspec.structs.replace(context, **own)
             yield StoredAttempt(merged, attempt.measurements, tuple(attempt.reasons))
+
+
+def rate_of_one_node(campaign: Path, cell: Cell) -> float | None:
+    """Return the lowest op/s that HPL measured on one node of a campaign; None if it did not.
+
+    The slowest node sets the pace of several. Systems that were too small to reach the full rate do not count.
+
+    Args:
+        campaign: folder of the campaign.
+        cell: cell of HPL on several nodes.
+    """
+    alone = replace(cell, variant="1-nodes").point
+    for row in (f"mpi/hpl/{alone}", f"cpu/hpl/DP_none_x{cell.asked}"):
+        rates = []
+        for path in (campaign / "cells" / row).glob("*/*.json"):
+            with suppress(RecordError, OSError):
+                measured = records.read(path).measurements
+                rates += [each.value for each in measured if not is_too_small(each.details)]
+        if rates:
+            return min(rates)
+    return None
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,11 @@ LEAST_SECONDS = 5.0
 
 In less time, the clock of the CPU and the threads do not reach a steady state.
 """
+ON_CPUS_OF_RANK = (
+    "exec taskset -c "
+    '"$(echo "$0" | cut -d: -f$((1 + ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$SLURM_LOCALID}})))" "$@"'
+)
+"""Shell command that runs a program on the CPUs of its rank, from a list such as ``0,1:2,3``."""
 MEMORY_SHARE = 0.9
 """Share of the job's memory that buffers may take. The rest is left for the program itself."""
 _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"

@@ -16,6 +16,7 @@ from typing import Any
 from peakmark import yamlfile
 from peakmark.catalogue import (
     DISK_METRICS,
+    KERNELS,
     RANKS_ON_NODES,
     SHAPES,
     SUBSYSTEMS,
@@ -73,7 +74,7 @@ class Table:
         factor: factor from the SI value to the printed value.
         quantity: quantity in headings: ``Throughput`` in ``pmbw Measured Throughput (GB/sec)``.
         shown: printed unit; empty if the quantity is also the unit (IOPS).
-        own: peakmark's kernel that measures the table's rows.
+        own: peakmark's kernel that measures the table's rows; for HPL over nodes the program itself.
         references: reference tools, in the order of their columns.
         first: heading of the column for the workload.
         block: heading of the column for the block; None if there is no such column.
@@ -104,6 +105,13 @@ class Table:
     def series(self) -> tuple[Program, ...]:
         """Return peakmark's kernel, followed by the reference tools."""
         return (self.own, *self.references)
+
+    @property
+    def counted(self) -> str:
+        """Return the noun for the concurrency. HPL over nodes counts the cores of a node, not its ranks."""
+        if self.own.instrument not in KERNELS.values():
+            return "core"
+        return SUBSYSTEMS[self.subsystem].counted
 
     @property
     def full_title(self) -> str:
@@ -203,10 +211,11 @@ def _references(subsystem: str, metric: str) -> Iterator[Program]:
                 yield Program(tool.name, tool.heading)
 
 
-def _table(name: str, title: str, **keys: Any) -> Table:
+def _table(name: str, title: str, own: str = "", **keys: Any) -> Table:
     """Return a table. Its name states subsystem and metric, as in ``disk_latency``.
 
-    The tables ``cpu`` and ``gpu`` have the metric ``rate``.
+    The tables ``cpu`` and ``gpu`` have the metric ``rate``. A table that no kernel fills has a reference
+    tool in its place, ``own``.
     """
     subsystem, _, metric = name.partition("_")
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
@@ -216,7 +225,7 @@ def _table(name: str, title: str, **keys: Any) -> Table:
         subsystem=subsystem,
         metric=metric,
         unit=part.units[metric],
-        own=Program(part.kernel, part.heading),
+        own=Program(own, references()[own].heading) if own else Program(part.kernel, part.heading),
         references=tuple(_references(subsystem, metric)),
         lower_is_better=part.units[metric] == "s",
         **{"quantity": title, **keys},

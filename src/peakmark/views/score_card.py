@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from peakmark import statistics
-from peakmark.catalogue import HEADLINES, SUBSYSTEMS, Headline
+from peakmark.catalogue import HEADLINES, HPL, SUBSYSTEMS, Headline
 from peakmark.errors import Sentence
 from peakmark.formatting import (
     capitalised,
@@ -176,7 +176,9 @@ def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.Da
     first variant in the table is considered.
     """
     # Choose the variant, the block, at most one thread for each core, and the number of threads.
-    rows = rows[rows["variant"].eq(rows["variant"].head(1).squeeze())]
+    # Of HPL over nodes it is the last variant, on most nodes.
+    variants = rows["variant"].tail(1) if headline.workload == HPL else rows["variant"].head(1)
+    rows = rows[rows["variant"].eq(variants.squeeze())]
     if rows["block_bytes"].notna().any():
         blocks = rows["block_bytes"]
         rows = rows[blocks.eq(blocks.min() if headline.smallest else blocks.max())]
@@ -226,8 +228,9 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
             shares = values_of(frames.runs, row, "share")
     reference = best_reference(frames.rows, row)
     trust, reason = judge(frames, row, measured)
+    nodes = BY_NAME[row.table].variant_label(row.variant)
     return CardLine(
-        title=headline.title.format(block=size(row.block_bytes)),
+        title=headline.title.format(block=size(row.block_bytes), nodes=nodes),
         place=place_of(row, measured),
         point=row.point,
         subsystem=row.subsystem,

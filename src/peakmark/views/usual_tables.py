@@ -7,7 +7,6 @@ from functools import partial
 
 import pandas as pd
 
-from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import (
     capitalised,
     counted,
@@ -17,6 +16,7 @@ from peakmark.formatting import (
     significant,
     size,
 )
+from peakmark.rows.labels import parallel_efficiency
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import Program, Table, count
@@ -71,6 +71,10 @@ def columns_of(table: Table, points: Points) -> list[Column]:
     columns += [efficiency_column(table, program, points) for program in table.series]
     if table.name == "cpu":
         columns += clock_columns(own)
+    efficiency = parallel_efficiency(own)
+    if efficiency.notna().any():
+        heading = "Parallel Efficiency (%)"
+        columns.append(Column(efficiency * 100, heading, heading, form=three_digits))
     if own["joules"].notna().any():
         columns += energy_columns(table, own)
     columns += spread_columns(table, own)
@@ -120,7 +124,7 @@ def key_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     yield Column(workloads, first, first, cells=workloads.map(capitalised), kind="text")
     threads, words = own["concurrency"], own["concurrency_word"]
     counts = pd.Series([*map(count, threads, words)], own.index, dtype=object)
-    label = f"{capitalised(SUBSYSTEMS[table.subsystem].counted)}s"
+    label = f"{capitalised(table.counted)}s"
     yield Column(counts, "Concurrency", label, form=str)
     if block:
         sizes = own["block_bytes"].mask(own["block_bytes"].eq(0))

@@ -125,6 +125,16 @@ def test_instruction_sets(best, isa, workload, value):
     assert cpu(workload, 1, facts, clock_hz=1e9).value == value
 
 
+def test_nodes_that_solve_one_system_have_the_sum_of_their_limits():
+    one = limit_of("mpi", "HPL", "1-nodes", None, 2, "rate", VM, clock_hz=3e9)
+    four = limit_of("mpi", "HPL", "4-nodes", None, 2, "rate", VM, clock_hz=3e9)
+    assert one.value == cpu("DP", 2, VM, clock_hz=3e9).value and four.value == 4 * one.value
+    assert four.formula.startswith("4 nodes x 2 cores x 3 GHz")
+    assert "machine facts" in reason(
+        limit_of("mpi", "HPL", "2-nodes", None, 2, "rate", {}, clock_hz=1e9)
+    )
+
+
 @pytest.mark.parametrize("workload", ["DP", "FP32", "SP", "HP", "QP", "DPMIX"])
 def test_a_source_is_about_the_machine_and_the_instructions_that_ran(workload):
     isa = {"isa": ["avx2", "fma", "avx512f"], "isa_best": "avx512", "microarchitecture": "Zen 4"}

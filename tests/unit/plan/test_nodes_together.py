@@ -1,13 +1,14 @@
 """Groups of nodes that use a shared disk at one moment: cells, jobs, and what is refused."""
 
 import pytest
-from tests.unit.campaign_data import cell_of
+from tests.unit.campaign_data import cell_of, measurement, struct
 from tests.unit.plan.planned import DISK, where
 
-from peakmark.catalogue import disk_variant
+from peakmark.catalogue import HPL, disk_variant
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs, plan_text
 from peakmark.plan import plan as plan_module
+from peakmark.storage import records
 
 SITE = "{schema: 1, name: here, slurm: {scratch_shared: true}}"
 KINDS = [
@@ -73,9 +74,14 @@ def test_a_job_of_several_nodes_may_write_and_wait_for_all_of_them(shared):
 
 
 @pytest.fixture
-def ranks(planned, monkeypatch):
-    """Plan an MPI grid, as if this machine had a library."""
+def library(monkeypatch):
+    """As if this machine had an MPI library."""
     monkeypatch.setattr(plan_module.mpi, "why_not", lambda _variables: "")
+
+
+@pytest.fixture
+def ranks(planned, library):
+    """Plan an MPI grid."""
     grid = {"workloads": ["ALLREDUCE", "BARRIER"], "concurrency": [2], "blocks": ["8B", "1KiB"]}
 
     def plan(there, **keys):
@@ -105,6 +111,72 @@ def test_slurm_chooses_the_nodes_of_ranks_too(ranks):
     one = ranks(where(kinds=KINDS), nodes=[2, "all", 64])
     assert {cell.variant for cell in one.cells} == {"2-nodes", "4-nodes"}
     assert {jobs.eligible(cells, one)[1] for cells in one.jobs.values()} == {2, 4}
+
+
+@pytest.fixture
+def systems(planned, library):
+    """Plan HPL over nodes, which are found to have hpcc."""
+
+    def plan(there, **keys):
+        grid = {
+            "workloads": ["DP"],
+            "concurrency": [1],
+            "references": {"hpl": {"repetitions": 1, **keys}},
+        }
+        return planned(there, cpu=[grid], fan_out="node", tools_on="nodes")
+
+    return plan
+
+
+def test_hpl_takes_the_share_of_the_memory_of_all_nodes(systems):
+    one = systems(where(nodes=NODES, kinds=KINDS), nodes=[1, 2, "all", 64], memory=0.5)
+    of_nodes = {}
+    for cell in one.cells:
+        if cell.workload == HPL:
+            assert cell.options["node_bytes"] == 4000 << 20 and cell.word == "cores"
+            of_nodes[cell.node, cell.variant] = cell.options["nodes"]
+            # All of the memory, and all of the time that a slow machine and the slowest network need.
+            assert jobs.megabytes([cell], one) == pytest.approx(0.6 * 4194 / 0.9 + 512, rel=0.01)
+    assert of_nodes == {
+        ("n1", "1-nodes"): "n1", ("n1", "2-nodes"): "n1 n2", ("n1", "4-nodes"): "n1 n2 n3 n4",
+        ("big1", "1-nodes"): "big1", ("big1", "2-nodes"): "big1 big2",
+    }  # fmt: skip
+    # N^2 of 8 bytes are half of the memory, and 2/3 N^3 operations are done by 8 CPUs of 15 GFLOP/s on each node.
+    said = plan_text.describe(one)
+    reaching = "if one reaches 120 GFLOP/s (assumed)"
+    assert f"HPL, 2 nodes (n1 and n2): N = 22848 in about 33 s, {reaching}" in said
+    assert f"HPL, 4 nodes (n1, n2, n3 and n4): N = 32256 in about 47 s, {reaching}" in said
+    assert all(cell_of(cell.to_json()) == cell for cell in one.cells)
+
+
+def test_the_rate_of_one_node_predicts_that_of_several(systems, folder):
+    one = systems(where(kinds=KINDS), nodes=[1, 2], memory=0.5)
+    (single,) = [cell for cell in one.cells if cell.variant == "1-nodes"]
+    known = struct(single, [measurement(single, "rate", 5e11)])
+    records.write(one.results.record_path(single), known)
+    said = plan_text.describe(one)
+    assert "HPL, 2 nodes: N = 22848 in about 8 s, if one reaches 500 GFLOP/s (measured)" in said
+
+
+@pytest.mark.parametrize(("there", "keys", "words"), [
+    (where(kinds=KINDS), {"nodes": [64]}, r"nodes is \[64\]: the largest class of equal nodes has 4 nodes"),
+    (where(), {"nodes": [2], "memory": 0}, "a share of the memory, above 0 and at most 0.95"),
+    (where(), {"nodes": []}, r"numbers of nodes, such as \[1, 2, 4, all\]"),
+    (where(), {"memory": 0.5}, "has memory or ranks without nodes: add nodes"),
+])  # fmt: skip
+def test_what_hpl_cannot_solve_is_refused(there, keys, words, systems):
+    with pytest.raises(ConfigError, match=words):
+        systems(there, **keys)
+
+
+def test_one_machine_is_one_node():
+    config = {
+        "cpu": [{"workloads": ["DP"], "concurrency": [1], "references": {"hpl": {"nodes": [2]}}}]
+    }
+    with pytest.raises(
+        ConfigError, match=r"nodes is \[2\]: .* has 1 node; without --slurm it is this machine"
+    ):
+        plan_module.make({"campaign": "c", **config})
 
 
 @pytest.mark.parametrize(("variant", "base", "nodes", "one_file"), [

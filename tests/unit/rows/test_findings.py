@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
+from peakmark.cell import Cell
 from peakmark.messages import Trust, message
 from peakmark.rows import comparisons, findings, row_warnings, schema
+from peakmark.views import score_card
 
 FAST = [200.0, 210.0, 205.0]
 SLOW = [100.0, 101.0, 102.0]
@@ -164,3 +166,23 @@ def test_a_layout_of_means_has_them_in_rows_shares_and_sentences(tmp_path):
     assert rows.loc["hpl", "ratio"].tolist() == [0.5, pytest.approx(2.5 / 6)]
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Best and worst"), "text"]
     assert text.startswith("DP: best 3.000 GOP/s (1 thread") and "worst 2.500" in text
+
+
+# -- HPL over nodes
+
+
+def test_the_parallel_efficiency_is_the_share_of_one_node_times_the_nodes(tmp_path):
+    known = []
+    for nodes, rates in ((1, (1e12, 1.02e12)), (2, (1.8e12, 1.84e12)), (16, (12e12, 12.2e12))):
+        for repetition, rate in enumerate(rates):
+            of = Cell(
+                "mpi", "hpl", "HPL", f"{nodes}-nodes", None, 8, "any", repetition, {}, "cores"
+            )
+            details = {"N": 50_000, "seconds": 90.0, "residual": 0.004}
+            value = make.measurement(of, "rate", rate, details=details)
+            known.append(make.record(of, [value]))
+    campaign = make.frames(tmp_path / "c", known)
+    said = [*campaign.findings["text"]]
+    assert "The parallel efficiency of HPL is 90.1 % on 2 nodes and 74.9 % on 16 nodes." in said
+    (line,) = score_card.card_lines(campaign)
+    assert (line.title, line.place, line.text) == ("HPL, 16 nodes", "8 cores", "12.1 TFLOP/s")

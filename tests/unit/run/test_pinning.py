@@ -118,6 +118,16 @@ def test_a_pool_beside_pmbw_is_a_size_that_it_measures(cached, memory, size):
     REGISTRY["pmbw"].check(dataclasses.replace(planned, **as_pmbw))
 
 
+@pytest.mark.parametrize(
+    ("ranks", "cpus"), [("socket", "0,1,2,3:4,5,6,7"), ("core", "0:1:2:3:4:5:6:7")]
+)
+def test_each_process_of_hpl_has_a_socket_or_a_core(ranks, cpus):
+    planned = Cell("mpi", "hpl", "HPL", "2-nodes", None, 1, "any", 0, {"ranks": ranks}, "cores")
+    locations = sockets()
+    resolved = pinning.resolve_cell(planned, locations, [*locations], GIB)
+    assert (resolved.concurrency, resolved.options["cpus"]) == (8, cpus)
+
+
 @pytest.mark.parametrize("instrument", ["rambench", "pmbw"])
 def test_a_cell_with_an_automatic_area_keeps_its_name(instrument):
     latency = {"workload": "LAT", "variant": "", "block": None, "instrument": instrument}

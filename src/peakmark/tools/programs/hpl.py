@@ -1,8 +1,9 @@
 """HPL, the High-Performance Linpack, as ``xhpl`` or as one of the tests in Debian's ``hpcc``.
 
-HPL runs as one process, and the BLAS runs the threads. The rate depends mostly on the BLAS, so
-``Parsed.library`` keeps the core type that OpenBLAS selected. A warning is added if an unoptimised
-BLAS was linked.
+On one node HPL runs as one process, and the BLAS runs the threads. The cells of the workload HPL solve one
+system on one or several nodes, with a process for each socket or core. The rate depends mostly on the
+BLAS, so ``Parsed.library`` keeps the core type that OpenBLAS selected. A warning is added if an
+unoptimised BLAS was linked.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from peakmark import data
+from peakmark.catalogue import HPL, nodes_of_ranks
 from peakmark.cell import Cell
 from peakmark.errors import ParseError, Unavailable
 from peakmark.formatting import gigabytes
@@ -64,12 +67,16 @@ _EFFICIENCY = 0.65
 """Guessed share of the peak rate that HPL reaches."""
 _CLOCK_HZ = 2.5e9
 """Clock in Hz that is assumed if the machine facts have none."""
-_PLANNED_RATE = 15e9
+PLANNED_RATE = 15e9
 """Rate of a core in flop/s that is assumed when a cell is planned, before its node is known."""
 _START_S = 0.5
 """Seconds that the program takes to start."""
 _MEMORY_SHARE = 0.8
-"""Share of the memory that the matrix may take, as HPL's FAQ recommends."""
+"""Share of the memory that the matrix takes if no option sets it, as HPL's FAQ recommends."""
+_START_OF_RANKS_S = 6.0
+"""Seconds in which the processes of several nodes start and end, as those of mpibench do."""
+_FEW = r"Need at least (\d+) processes"
+"""Words of HPL in a process that found too few others."""
 
 # hpcc always runs all its tests. Times of the others, measured with hpcc 1.5.0 on a 2-core Zen 3:
 # - Random access updates a table of a power of two, about half the matrix, with 4 updates per word.
@@ -78,10 +85,12 @@ _MEMORY_SHARE = 0.8
 # Modelled seconds, with measured ones in brackets: N = 1000: 1.6 (1.0), 2000: 5.0 (3.2),
 # 4000: 20 (14 to 18), 8000: 86 (85).
 _MPI_UPDATE_S, _MPI_LIMIT_S, _LOCAL_UPDATE_S, _OTHER_TESTS = 1.4e-7, 60.0, 3.5e-8, 1.6
+_UPDATES_ON_NODES_S = 2 * 1.1 * _MPI_LIMIT_S
+"""Longest time, in seconds, of both tests of random access between the processes of several nodes."""
 
 
 class Hpl(Instrument):
-    """HPL. It measures cpu DP in op/s. A fused multiply-add counts as two, as in cpubench."""
+    """HPL. It measures cpu DP and mpi HPL in op/s. A fused multiply-add counts as two, as in cpubench."""
 
     name = "hpl"
     rows = (Coverage("cpu", ("DP",)),)
@@ -93,7 +102,9 @@ class Hpl(Instrument):
         "curl -O https://www.netlib.org/benchmark/hpl/hpl-2.3.tar.gz && tar xf hpl-2.3.tar.gz"
         " && cd hpl-2.3 && ./configure && make  # needs MPI and a BLAS"
     )
-    options = ("budget_s", "nb")
+    options = ("budget_s", "nb", "memory", "nodes", "ranks")
+    # They are keys of the cells of the workload HPL, which a separate function plans.
+    unused = frozenset(["nodes", "memory", "ranks"])
 
     def find(self, path: str) -> Tool:
         """Return the program, after a check that its shared libraries are found.
@@ -110,49 +121,77 @@ class Hpl(Instrument):
             name = "hpcc"
         return Tool(name, path, "unknown")
 
+    def nodes(self, cell: Cell) -> int:
+        return nodes_of_ranks(cell.variant)
+
+    def check(self, cell: Cell) -> None:
+        if cell.workload != HPL:
+            super().check(cell)
+
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
-        # Choose the largest N that the node solves in the time.
-        budget = _budget(cell)
-        nb = _nb(cell)
+        # Choose the largest N that the nodes solve in the time and in their memory.
         hpcc = tool.name == "hpcc"
-        memory = workspace.memory_bytes
+        memory = min(workspace.memory_bytes, node_bytes(cell))
         cores = min(cell.concurrency, len(workspace.cpus))
         rate = guess_rate(workspace.cpu, workspace.isa, cores)
-        n = choose_n(budget, rate, memory, nb, hpcc)
+        processes = self.nodes(cell) * len(_places(cell))
+        n = size_of_system(cell, rate, memory, hpcc, processes)
         if n is None:
             raise Unavailable(
-                f"HPL in {tool.name} cannot solve even N = {2 * nb} in budget_s = {budget:g} s"
+                f"HPL in {tool.name} cannot solve even N = {2 * _nb(cell)} in budget_s = {_budget(cell):g} s"
                 f" and {gigabytes(memory)} of memory",
                 "raise budget_s or lower nb",
             )
-        # Build the command, which reads N and NB from a file.
-        environment = {
-            **dict.fromkeys(THREAD_VARIABLES, str(cell.concurrency)),
-            "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
-            "TMPDIR": str(workspace.directory),  # Open MPI 5 leaves folders of its sessions there
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        }
-        argv = [*common.pinned(workspace, cell.concurrency)]
-        core = core_type(workspace.cpu, workspace.isa)
-        if core is not None:
-            # Set it with env(1), so that parse finds the core type in argv.
-            argv += ["env", f"{_REQUEST}{core}"]
+        # HPL reads N, NB and the grid of processes from a file.
         settings = "HPL.dat"
         outputs: tuple[str, ...] = (settings,)
         if hpcc:
             settings = "hpccinf.txt"
             outputs = (settings, HPCC_OUTPUT)
-        return self.command(
-            cell,
-            [*argv, tool.path],
-            max(budget, wall_seconds(n, rate, hpcc)),
-            env=environment,
-            files={settings: data.text("HPL.dat").format(n=n, nb=nb)},
-            outputs=outputs,
-        )
+        rows, columns = process_grid(processes)
+        known = common.option_number(cell, "node_rate") or rate
+        seconds = solution_seconds(n, known * self.nodes(cell))
+        values = {"seconds": seconds, "rate": known / 1e9, "p": rows, "q": columns}
+        files = {settings: data.text("HPL.dat").format(n=n, nb=_nb(cell), **values)}
+        # Set the core type with env(1), so that parse finds it in argv.
+        core = core_type(workspace.cpu, workspace.isa)
+        words = [] if core is None else [f"{_REQUEST}{core}"]
+        if cell.workload == HPL:
+            return self._of_ranks(cell, [*words, tool.path], files, outputs)
+        environment = {
+            **_variables(cell.concurrency),
+            "TMPDIR": str(workspace.directory),  # Open MPI 5 leaves folders of its sessions there
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        }
+        argv = [*common.pinned(workspace, cell.concurrency)]
+        if words:
+            argv += ["env", *words]
+        argv = [*argv, tool.path]
+        return self.command(cell, argv, env=environment, files=files, outputs=outputs)
+
+    def _of_ranks(
+        self, cell: Cell, words: list[str], files: Mapping[str, str], outputs: tuple[str, ...]
+    ) -> Command:
+        """Return the command of a process that srun or mpirun starts for each socket or core.
+
+        Args:
+            cell: cell of the workload HPL.
+            words: word that sets OpenBLAS's core type, if any, and the program.
+            files, outputs: attributes of the command.
+        """
+        places = _places(cell)
+        # mpirun passes no variables to other nodes, so that env(1) sets them there.
+        variables = [f"{name}={value}" for name, value in _variables(_threads(places)).items()]
+        argv = ["sh", "-c", common.ON_CPUS_OF_RANK, ":".join(places), "env", *variables, *words]
+        return self.command(cell, argv, files=files, outputs=outputs, ranks=len(places))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
+        alone = common.found(_FEW, "".join([done.stdout, done.stderr, *done.files.values()]))
+        if alone is not None:
+            raise ParseError(
+                f"HPL needs {alone} processes, and each found too few others: its MPI library must be that of mpicc"
+            )
         # Read HPL's result. hpcc writes it into a file.
         hpcc = any(Path(word).name.startswith("hpcc") for word in done.argv)
         text = done.stdout
@@ -161,6 +200,14 @@ class Hpl(Instrument):
                 raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.excerpt(done.stderr)}")
             text = done.files[HPCC_OUTPUT]
         rate, details = _read_hpl(text, hpcc)
+        if cell.workload == HPL:
+            places = _places(cell)
+            expected = common.found(r"expected (\S+) s from", "".join(done.files.values()))
+            details |= {
+                "rank_cpus": " ".join(places),
+                "threads": _threads(places),
+                "expected_s": float(expected or 0),
+            }
         warnings: list[str] = []
         if common.is_too_small(details):
             warnings.append(
@@ -188,20 +235,82 @@ class Hpl(Instrument):
         return Parsed((row,), version, library, tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
-        budget = _budget(cell)
         # The largest N on a node with enough memory. Add a fifth of the matrix for other memory.
-        n = choose_n(budget, _PLANNED_RATE * cell.concurrency, 1 << 50, _nb(cell), hpcc=False) or 0
-        return Cost(fixed_s=0.0, work_s=budget + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2))
+        nodes, rate = self.nodes(cell), PLANNED_RATE * cell.concurrency
+        is_timed = _budget(cell) < math.inf
+        n = size_of_system(cell, rate, node_bytes(cell), not is_timed, nodes) or 0
+        seconds = _budget(cell) if is_timed else wall_seconds(n, rate * nodes, True, nodes)
+        cost = Cost(0.0, seconds + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2 / nodes))
+        if cell.workload != HPL:
+            return cost
+        if nodes == 1:
+            return replace(cost, fixed_s=_START_OF_RANKS_S)
+        # Each process sends this part of the matrix, whose elements have 64 bits. Source: HPL Scalability Analysis,
+        # www.netlib.org/benchmark/hpl/scalability.html.
+        rows, columns = process_grid(nodes)
+        sent = 64.0 * n * n * (3 * rows + columns) / (2 * rows * columns)
+        return replace(cost, fixed_s=_START_OF_RANKS_S + _UPDATES_ON_NODES_S, wire_bits=sent)
 
 
 def _budget(cell: Cell) -> float:
-    """Return the wall time in seconds for which N is chosen: 60 s unless an option sets it."""
-    return common.option_number(cell, "budget_s") or 60.0
+    """Return the wall time in seconds for which N is chosen.
+
+    By default it is 60 s. If only the option ``memory`` is set, it is infinite.
+    """
+    usual = math.inf if "memory" in cell.options else 60.0
+    return common.option_number(cell, "budget_s") or usual
+
+
+def node_bytes(cell: Cell) -> int:
+    """Return the memory of the smallest node in bytes, which the plan knows; else more than any node has."""
+    return int(common.option_number(cell, "node_bytes") or 1 << 50)
+
+
+def _places(cell: Cell) -> list[str]:
+    """Return the CPUs of each process on a node, such as ``0,1``; an empty text where HPL is one process."""
+    return str(cell.options.get("cpus") or "").split(":")
+
+
+def _threads(places: list[str]) -> int:
+    """Return the number of threads that the BLAS of each process runs."""
+    return min(place.count(",") + 1 for place in places)
+
+
+def _variables(threads: int) -> dict[str, str]:
+    """Return the environment variables of a process whose BLAS runs so many threads."""
+    return {
+        **dict.fromkeys(THREAD_VARIABLES, str(threads)),
+        "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
+    }
 
 
 def _nb(cell: Cell) -> int:
     """Return HPL's block size NB: 192 unless an option sets it."""
     return int(common.option_number(cell, "nb") or 192)
+
+
+def process_grid(processes: int) -> tuple[int, int]:
+    """Return the numbers of rows P and of columns Q of the most nearly square grid, P at most Q."""
+    rows = math.isqrt(processes)
+    while processes % rows:
+        rows -= 1
+    return rows, processes // rows
+
+
+def size_of_system(cell: Cell, rate: float, memory: int, hpcc: bool, processes: int) -> int | None:
+    """Return the largest N of a cell; None if the time or the memory is too short for two blocks.
+
+    Args:
+        cell: the cell.
+        rate: expected flop/s of one node.
+        memory: bytes of memory of the smallest node.
+        hpcc: whether hpcc runs, whose other tests take time too.
+        processes: number of processes on all nodes.
+    """
+    nodes = nodes_of_ranks(cell.variant)
+    share = common.option_number(cell, "memory") or _MEMORY_SHARE
+    room = int(share * memory * nodes)
+    return choose_n(_budget(cell), rate * nodes, room, _nb(cell), hpcc, processes)
 
 
 def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> float:
@@ -219,39 +328,48 @@ def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> f
     return float(threads * clock * per_cycle * _EFFICIENCY)
 
 
-def wall_seconds(n: int, rate: float, hpcc: bool) -> float:
-    """Return the wall time in seconds for a matrix of n x n at ``rate`` flop/s.
+def wall_seconds(n: int, rate: float, hpcc: bool, processes: int = 1) -> float:
+    """Return the wall time in seconds for a matrix of n x n at ``rate`` flop/s, which ``processes`` share.
 
     With ``hpcc`` the time includes its other tests.
     """
-    solve = _operations(n) / rate
+    solution = solution_seconds(n, rate)
     # The matrix is generated in 40 ns an element: once for the solution and once for the check.
-    generate = 4e-8 * n * n
+    generate = 4e-8 * n * n / processes
     if not hpcc:
-        return _START_S + solve + generate
+        return _START_S + solution + generate
     # Add the other tests, see _MPI_UPDATE_S, with margins of 5 % for the table and 10 % for the time. The table
     # has the largest power of two in words up to half the matrix, and each word gets 4 updates.
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
-    through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S)
-    random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S
+    # Processes on several nodes may need most of the longest time, which _UPDATES_ON_NODES_S adds to any N.
+    through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S) if processes == 1 else 0.0
+    random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S / processes
     # Other tests, such as PTRANS and DGEMM, generate matrices too.
-    return _START_S + solve * (1 + _OTHER_TESTS) + 3 * generate + random_access
+    return _START_S + solution * (1 + _OTHER_TESTS) + 3 * generate + random_access
 
 
-def choose_n(budget_s: float, rate: float, memory: int, nb: int, hpcc: bool) -> int | None:
+def solution_seconds(n: int, rate: float) -> float:
+    """Return the time in seconds in which a system of n equations is solved at ``rate`` flop/s."""
+    return _operations(n) / rate
+
+
+def choose_n(
+    budget_s: float, rate: float, room: int, nb: int, hpcc: bool, processes: int = 1
+) -> int | None:
     """Return the largest N of at least two blocks that fits the time and the memory; None if there is none.
 
     Args:
         budget_s: wall time in seconds.
         rate: expected flop/s.
-        memory: bytes of memory, of which the matrix may take ``_MEMORY_SHARE``.
+        room: bytes that the matrix may take.
         nb: block size. N is a multiple of it.
         hpcc: whether hpcc runs, whose other tests take time too.
+        processes: number of processes.
     """
     # An element of the matrix has 8 bytes. The wall time grows with N, so a binary search finds the largest N.
-    most = int(math.sqrt(_MEMORY_SHARE * memory / 8)) // nb
+    most = int(math.sqrt(room / 8)) // nb
     sizes = range(nb, (most + 1) * nb, nb)
-    fitting = bisect_right(sizes, budget_s, key=lambda n: wall_seconds(n, rate, hpcc))
+    fitting = bisect_right(sizes, budget_s, key=lambda n: wall_seconds(n, rate, hpcc, processes))
     if fitting < 2:
         return None
     return sizes[fitting - 1]

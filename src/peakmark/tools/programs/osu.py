@@ -50,11 +50,6 @@ _LINE = re.compile(r"([0-9]+)((?: +[0-9]+\.[0-9]{2})+) *\Z")
 """A line of output: size in bytes, then the values."""
 _FACTORS = {"latency": 1e-6, "throughput": 1e6, "message_rate": 1.0}
 """Metric -> factor from the printed value to SI."""
-PLACE = (
-    "exec taskset -c "
-    '"$(echo "$0" | cut -d, -f$((1 + ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$SLURM_LOCALID}})))" "$@"'
-)
-"""Shell command that runs the program on the CPU of its rank, from a list such as ``0,4``."""
 
 
 class Osu(Instrument):
@@ -120,7 +115,8 @@ class Osu(Instrument):
     def placed(self, cell: Cell, argv: list[str]) -> Command:
         """Return the command of each rank. On one node each runs on a CPU of its own."""
         if cell.variant in ON_ONE_NODE:
-            argv = ["sh", "-c", PLACE, str(cell.options.get("cpus")), *argv]
+            cpus = str(cell.options.get("cpus")).replace(",", ":")
+            argv = ["sh", "-c", common.ON_CPUS_OF_RANK, cpus, *argv]
         return self.command(cell, argv, ranks=cell.concurrency)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
