@@ -338,7 +338,7 @@ def _best(isa: list[str]) -> str:
 
 
 def _caches(host: Host) -> list[Facts]:
-    """Return the kinds of caches, lowest level first."""
+    """Return the kinds of caches, lowest level first, with the number of caches of each kind."""
     kinds = Counter(
         (cache.level, cache.kind, cache.size, len(cache.cpus))
         for cache in topology.read_caches(host)
@@ -379,7 +379,7 @@ def _mitigations(host: Host) -> dict[str, str]:
 
 def _int(text: str | None) -> int | None:
     try:
-        return int(text or "", 0)
+        return int(text or "", 0)  # Arm's numbers are hexadecimal, such as 0x41
     except ValueError:
         return None
 
@@ -454,7 +454,7 @@ def _slowest(modules: list[dict[str, str]]) -> int | None:
         rated = first_int(module.get("SPEED_MTS")) or 0
         if speed is None or not possible(speed, "MT/s"):
             return None
-        is_clock = 2 * speed <= rated + 2
+        is_clock = 2 * speed <= rated + 2  # rounded numbers: 1333 MHz of 2666 MT/s
         if is_clock or max(speed, rated) < _LOWEST_MTS.get(module.get("TYPE", ""), 0):
             return None
         slowest = min(speed, slowest or speed)

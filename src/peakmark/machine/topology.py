@@ -88,6 +88,7 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
         siblings = parse_cpu_list(threads) or [cpu]
         # The kernel shows -1 if Arm's firmware states no socket.
         socket = int(package) if package.isdecimal() else 0
+        # A CPU without a known cache counts as one that shares none.
         cache = last_level.get(cpu, Cache(0, "unified", 0, (cpu,)))
         locations[cpu] = CpuLocation(
             cpu, min(siblings), socket, nodes.get(cpu, 0), cache.cpus, cache.size
@@ -107,7 +108,7 @@ def read_caches(host: Host) -> list[Cache]:
 
 
 def numa(host: Host) -> list[Facts]:
-    """Return all NUMA nodes."""
+    """Return all NUMA nodes: number, CPUs as the kernel's list, bytes of memory, and distances to all nodes."""
     nodes = []
     for place in host.glob(_NODE, "node[0-9]*"):
         meminfo, cpus, distances = host.read_files(place, "meminfo", "cpulist", "distance")

@@ -35,7 +35,7 @@ WHERE = {
 """Word for a concurrency -> noun for what runs one thread each, and phrase for the part of the node that has it."""
 KERNEL = "peakmark"
 """Name of peakmark's kernels in a report without a layout."""
-USUAL = ("", "psync", "sustained")
+DEFAULT_VARIANTS = ("", "psync", "sustained")
 """Default variants, which sentences do not name."""
 
 
@@ -99,7 +99,7 @@ class Labels:
             variant: whether to name the variant, unless it is the default.
         """
         text = self.workload(row)
-        if variant and self.table.variant and row.variant not in USUAL:
+        if variant and self.table.variant and row.variant not in DEFAULT_VARIANTS:
             text += f" {self.table.variant_label(row.variant)}"
         if row.block_bytes:
             text += f" of {self.block(row)}"
@@ -114,7 +114,7 @@ class Labels:
             return WORKING_SETS.get(row.variant, "")
         if row.variant in OF_GPU:
             return OF_GPU[row.variant]
-        if row.variant in USUAL:
+        if row.variant in DEFAULT_VARIANTS:
             return ""
         return f"with {self.table.variant_label(row.variant)}"
 

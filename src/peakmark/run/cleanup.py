@@ -76,7 +76,7 @@ def held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def not_ours() -> None:
+def reset_signals() -> None:
     """Drop pending signals in a forked process, and let later ones end the process.
 
     The pending signals were meant for the parent.
@@ -242,7 +242,10 @@ def remove_leftovers(place: Path) -> None:
 
 
 def _is_dead(path: Path) -> bool:
-    """Return whether no process holds the lock of a scratch directory of this user."""
+    """Return whether a scratch directory is this user's and no process holds its lock.
+
+    Return False if it cannot be opened: it is another user's, or has been removed meanwhile.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

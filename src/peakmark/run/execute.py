@@ -81,7 +81,8 @@ class Limits:
 
     def set(self) -> None:
         """Apply the limits to the calling process and to processes that it starts."""
-        # RLIMIT_DATA instead of RLIMIT_AS, because allocators reserve address space that they never use.
+        # No core file, which may be as large as the program's memory. RLIMIT_DATA instead of RLIMIT_AS, because
+        # allocators reserve address space that they never use.
         for what, value in (
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_DATA, self.memory_bytes),
@@ -123,8 +124,12 @@ def run(
     """Run ``command`` in ``directory`` until it ends, and return its output and exit code.
 
     Args:
+        command: the program, with its time limit.
+        directory: folder in which the program runs, and into which its output is written.
+        values: placeholder in the command -> its value, see ``fill``.
         trouble: function that is called about once a second. It returns a reason to end the program,
             such as a server that has ended, or None.
+        limits: limits of each process of the program.
 
     Raises:
         MeasurementError: the program cannot be started, exceeds its time limit, or ``trouble``
@@ -156,7 +161,9 @@ def failure(
     """Return the error for a failed program, with the last lines that it printed.
 
     Args:
+        argv: command of the program.
         how: how the program ended.
+        directory: folder of its output.
         trouble: cause and remedy, if known. Either may be empty.
     """
     fact = f"{program_name(argv)} {how}{last_lines(directory)}"
@@ -230,7 +237,7 @@ def start(
 
     def prepare() -> None:
         """Prepare the child process between fork and exec: signals, end with its parent, limits and CPUs."""
-        cleanup.not_ours()
+        cleanup.reset_signals()
         cleanup.end_with(parent)
         limits.set()
         if command.cpus:
@@ -320,6 +327,7 @@ def last_lines(directory: Path) -> str:
     MPI prints 20 lines after the reason.
     """
     text = _text(directory / "stderr").strip() or _text(directory / "stdout")
+    # A line of a message has at most 200 characters.
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
     if not lines:
         return ""

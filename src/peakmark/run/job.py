@@ -52,7 +52,10 @@ def current_path(directory: Path, name: str) -> Path:
 
 
 def request(part: Part, cell: Cell, kernels: Path) -> Request:
-    """Return the request to measure a cell of a plan."""
+    """Return the request to measure a cell of a plan.
+
+    A cell of two nodes is one of a pair only on a cluster: without one, its server runs on this machine.
+    """
     config = part.plan.config
     tool = config.tools.get(cell.instrument)
     repeats = config.repeat_disturbed
@@ -89,7 +92,7 @@ def _node_bytes(plan: PlanFile) -> int | None:
         return None
     for kind in plan.cluster["kinds"]:
         if node in kind["nodes"]:
-            return int(kind["memory"]) << 20
+            return int(kind["memory"]) << 20  # sinfo prints MiB
     return None
 
 
@@ -128,6 +131,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
 
 def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
     """Return whether a valid record has the cell's values, by the program that the plan names now."""
+    # A cell that was not possible is tried again: its record has another status than ok.
     finding = records.look(_record_path(part, cell), cell)
     if finding.state != records.GOOD or finding.data is None or finding.data.status != "ok":
         return False
@@ -166,7 +170,11 @@ def _measure_together(part: Part, name: str, kernels: Path) -> None:
 
 
 def _finish(part: Part, name: str, tried: int, failed: list[Cell]) -> None:
-    """Write the output file of a job. It exists only if no cell failed."""
+    """Write the output file of a job. It exists only if no cell failed.
+
+    Raises:
+        MeasurementError: some of the ``tried`` cells failed.
+    """
     if failed:
         raise MeasurementError(
             f"{len(failed)} of {tried} cells of {name} failed: {failed[0].id}, ..."
@@ -253,7 +261,7 @@ def _wait_until_ready(cells: Sequence[Cell], processes: Iterable[Popen[bytes]]) 
 
 def _tell_to_go(process: Popen[bytes]) -> None:
     assert process.stdin is not None  # noqa: S101 - it is a pipe
-    with suppress(BrokenPipeError):
+    with suppress(BrokenPipeError):  # the process has ended: its exit code tells how
         process.stdin.write(f"{GO}\n".encode())
 
 

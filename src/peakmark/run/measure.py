@@ -139,8 +139,8 @@ def measure(request: Request) -> Record:
     """Measure a cell, write the record of its least disturbed attempt, and return the record.
 
     Raises:
-        PeakmarkError: the first attempt failed. It was stored below ``attempts/``, and there is no
-            record.
+        PeakmarkError: the disk of the campaign is full, or the first attempt failed, which was stored below
+            ``attempts/``. There is no record.
     """
     cell = request.cell
     full = files.full(request.campaign)
@@ -156,8 +156,7 @@ def measure(request: Request) -> Record:
             # Repeat a disturbed measurement when other programs have released the CPUs.
             patience = planfile.WAIT_S
             while len(attempts) <= request.repeats and attempts[-1].disturbances:
-                spare = attempts[-1].spare
-                waited = noise.wait_for_others(request.campaign, spare, patience)
+                waited = noise.wait_for_others(request.campaign, attempts[-1].spare, patience)
                 if waited is None:
                     break
                 patience -= waited
@@ -167,7 +166,7 @@ def measure(request: Request) -> Record:
         failure = error
     except OSError as error:  # the disk of the campaign or of scratch is full or broken
         failure = MeasurementError(sentence(error))
-    # Store a failed attempt. The cell fails only if its first attempt failed. If the machine cannot measure
+    # Store a failed attempt, which is the last one. The cell fails only if its first attempt failed. If the machine cannot measure
     # the cell, this is no failed attempt: its record states the reason.
     if failure is not None and not (len(attempts) == 1 and isinstance(failure, Unavailable)):
         kept = _keep_failed(request, failure, attempts.pop())
@@ -473,7 +472,7 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
             request.wait()
         try:
             done = execute.run(command, folder, values, watch.trouble, limits)
-        except MeasurementError:
+        except MeasurementError:  # the program was ended: keep what it has printed
             killed = execute.collect_output(command, folder, command.argv, -signal.SIGKILL)
             attempt.completed.append(killed)
             raise

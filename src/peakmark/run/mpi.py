@@ -282,7 +282,7 @@ class Starter:
         program = str(Path(compiled(self.campaign).folder) / KERNELS["mpi"])
         words = f"--workload PINGPONG --seconds 0.01 --warmup 0 --timeout {PROBE_S}"
         argv = (program, *words.split())
-        ranks = 1 if len(self.nodes) > 1 else 2
+        ranks = 1 if len(self.nodes) > 1 else 2  # on each node: two ranks in all
         two = replace(self, nodes=self.nodes[:2])
         command = two.start(Command(argv, PROBE_S + 10.0, ranks=ranks), launch)
         done = _run(command, folder / "plain")
@@ -312,6 +312,7 @@ class Starter:
 
     def _mpirun_words(self, ranks: int) -> list[str]:
         """Return the command of mpirun that starts so many ranks on each node."""
+        # Outside of a job, all ranks are on this node. mpibench places the ranks of one node by itself.
         path, count = str(self._mpirun()), ranks * max(1, len(self.nodes))
         if re.search("Open MPI|OpenRTE|PRRTE", ask(path, "--version")):
             words = ["-np", str(count), "--map-by", f"ppr:{ranks}:node", "--bind-to"]

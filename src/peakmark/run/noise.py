@@ -163,9 +163,12 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
     Returns:
         Seconds waited; None if the other programs did not release the CPUs in time.
     """
-    # Its mtime is the time of the last wait without success.
+    # Its mtime is the time of the last wait without success. Without the file, or if it cannot be read, this cell
+    # waits: an error would discard the value that the cell has already.
     busy = campaign / "machine" / f"{gethostname()}.busy"
-    paused = busy.exists() and time.time() - busy.stat().st_mtime < PAUSE_S
+    paused = False
+    with suppress(OSError):
+        paused = time.time() - busy.stat().st_mtime < PAUSE_S
     began = time.monotonic()
     after = read_now()
     while True:
@@ -272,6 +275,7 @@ def _family(processes: Mapping[int, Process]) -> set[int]:
     children: dict[int, list[int]] = {}
     for child, process in processes.items():
         children.setdefault(process.parent, []).append(child)
+    # ``waiting`` has processes whose children are still to be added.
     descendants: set[int] = set()
     waiting = [os.getpid()]
     while waiting:

@@ -108,7 +108,8 @@ def serving(
                 ended = partial(_failed, process, folder)
                 yield Peer(socket.gethostname(), address, interface, values, ended=ended)
                 return
-        # Another process may have taken the port before the server bound it: try another port.
+        # Another process may have taken the port before the server bound it: try another port. Some programs write
+        # Address, some address.
         if "ddress already in use" not in execute.last_lines(folder):
             break
     name = Path(server.argv[0]).name
@@ -144,7 +145,7 @@ def across(
     """
     far_end = _start_far_end(directory, cpus, peer)
     load: Json = {}
-    with _helper(far_end.process, load):
+    with _ended_after(far_end.process, load):
         request: Json = {"server": None, "interface": interface, "client": far_end.client}
         if server:
             request["server"] = asdict(server)
@@ -327,7 +328,7 @@ def _next_line(process: Popen[bytes], deadline: float) -> str:
 
 
 @contextmanager
-def _helper(process: Popen[bytes], load: Json) -> Iterator[None]:
+def _ended_after(process: Popen[bytes], load: Json) -> Iterator[None]:
     """End ``peakmark serve`` and its server after the block, by closing the input of the process.
 
     Add the load that ``peakmark serve`` then reports to ``load``. End srun if it does not end in

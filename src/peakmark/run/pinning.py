@@ -53,12 +53,14 @@ def granted(limits: Mapping[str, Any], node_bytes: int | None) -> Mapping[str, A
     Slurm may grant less than the cgroup allows. The rest belongs to the system or to other jobs.
 
     Args:
+        limits: the ``limits`` part of the facts.
         node_bytes: memory of this node as Slurm reports it, if known. It is the limit of a job that
             asked for all memory.
     """
     slurm, most = limits["slurm"], limits["memory_bytes"]
     if slurm is None or most is None:
         return limits
+    # Slurm states the memory of the job on this node, or for each of its CPUs, or neither: then all was asked for.
     by_cpus = (slurm["memory_per_cpu_bytes"] or 0) * (slurm["cpus_on_node"] or 0)
     memory = slurm["memory_per_node_bytes"] or by_cpus or node_bytes or most
     if memory >= most:
@@ -205,6 +207,7 @@ def placed(cell: Cell, cpu_locations: Topology, cpus: Sequence[int]) -> Placed:
     Args:
         cpus: CPUs of the job, in the order in which threads take them.
     """
+    # Disk programs may use all CPUs of the job, see ``pinned``.
     used = cpus
     if cell.subsystem != "disk":
         used = cpus[: cell.concurrency]

@@ -360,6 +360,7 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
             is_reserved=reserved is not None,
         )
         found[node.name] = _merged(found.get(node.name, node), node, wanted)
+    # Say which partition is unknown, or that the reservation has none of its nodes.
     known = {line["partition"] for line in lines}
     missing = [name for name in wanted if name not in known]
     if missing or not found:
@@ -372,7 +373,10 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
 
 
 def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
-    """Merge two lines of the same node, in two partitions. The longer limit counts for its jobs."""
+    """Merge two lines of the same node, in two partitions. The longer limit counts for its jobs.
+
+    The partitions are named in ``order``, which has those that were asked for.
+    """
     both = {*partition_names(one.partition), *partition_names(other.partition)}
     limit = None
     if one.limit is not None and other.limit is not None:
@@ -408,6 +412,7 @@ def partitions(names: str | None) -> list[Partition]:
     """Return the partitions in a list with commas; for None, the default one. Errors: SlurmError."""
     found = {}
     for line in _of_partitions(partition_names(names)):
+        # The size of its jobs, such as 1-16 or 1-infinite, is in nodes.
         largest = line["size"].rpartition("-")[2]
         count = int(largest) if largest.isdecimal() else None
         found[line["partition"]] = Partition(line["partition"], line["availability"], count)

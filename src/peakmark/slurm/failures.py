@@ -343,7 +343,15 @@ def _memory_ran_out(log: str) -> bool:
 
 
 def _store(campaign: Path, cell: Cell, reason: str, host: str, **known: Any) -> bool:
-    """Write an attempt, and return whether this was possible."""
+    """Write a failed attempt, and return whether this was possible.
+
+    Args:
+        campaign: folder of the campaign.
+        cell: cell of the attempt.
+        reason: why it failed.
+        host: node of the job, or of the cell if the job never ran.
+        known: further keys of the record's context.
+    """
     context = RecordContext(
         host=host,
         started=datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),

@@ -381,7 +381,7 @@ class Queue:
         return ended + self._give_up(known, now)
 
     def _count(self, task: Task, job: slurm.Job | None) -> None:
-        """Add the node-hours of an ended job to the campaign's file ``JOBS``, if Slurm still knows the job."""
+        """Add number, nodes and seconds of an ended job to the campaign's file ``JOBS``, if Slurm still knows the job."""
         seconds = slurm.seconds(job.elapsed) if job else None
         if seconds is None:
             return
@@ -440,6 +440,7 @@ class Queue:
         pending = [self.active[job.number] for job in jobs if job.waits]
         self._tell_idle(jobs, now)
         if pending and now >= self._nodes_at:
+            # With a short ``give_up_s``, ask so often that a node that comes back in time is noticed.
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             self._ask_for_nodes(pending)
         # End each job that has had too few nodes for too long.

@@ -122,7 +122,7 @@ def _share(record: Record) -> None:
 
 @lru_cache(10_000)
 def _earlier(part: T) -> T:
-    """Return an equal object that was read earlier, if there is one."""
+    """Return an equal object that was read earlier, if there is one: the cache returns the first of equal arguments."""
     return part
 
 
@@ -242,6 +242,7 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
 
 def _difference(measured: Cell, cell: Cell) -> str:
     """Describe the options in which a measured cell differs from the planned one."""
+    # Options are compared one by one, not as the mapping ``options``.
     before = {**measured.to_json(), **measured.options, "options": 0}
     now = {**cell.to_json(), **cell.options, "options": 0}
     changed = []

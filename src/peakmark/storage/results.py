@@ -197,12 +197,12 @@ class Results:
 
     @cached_property
     def node_seconds(self) -> list[int]:
-        """Return the time of each job that Slurm counted, times its nodes, in s; see ``JOBS``."""
+        """Return for each ended job its number of nodes times its seconds, as Slurm counted them; see ``JOBS``."""
         counted = []
         with suppress(FileNotFoundError):
             text = (self.directory / JOBS).read_text(encoding="utf-8", errors="replace")
-            # The last line may be cut off.
-            for nodes, seconds in re.findall(r"(?m)^\d+,(\d+),(\d+)$", text):
+            # The last line may be cut off: it then does not end.
+            for nodes, seconds in re.findall(r"(?m)^\d+,(\d+),(\d+)\n", text):
                 counted.append(int(nodes) * int(seconds))
         return counted
 

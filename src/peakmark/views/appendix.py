@@ -92,7 +92,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
     For a missing program, the path is replaced by the reason.
     """
     campaign, subsystems = frames.campaign, set(frames.rows["subsystem"])
-    # Program -> version and path of each one that ran. A program of the tables may not have run.
+    # Program -> version and path of each of its versions that ran. A program of the tables may not have run.
     known: dict[str, list[list[str]]] = defaultdict(list)
     for table in TABLES:
         if table.subsystem in subsystems:
@@ -215,6 +215,7 @@ def config_text(campaign: Mapping[str, Any]) -> str:
 
 def on_one_line(value: Any) -> str:
     """Return a value as YAML on one line."""
+    # It is dumped in a list, because a text that is dumped alone has a line of dots behind it.
     text: str = yaml.safe_dump(
         [value], sort_keys=False, allow_unicode=True, default_flow_style=True, width=sys.maxsize
     )

@@ -46,6 +46,7 @@ def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
         The paths written.
     """
     figure_style.begin()
+    # Of many nodes, the usual figures replace those of the layout.
     layout = None if is_many(frames) else layout_tables.layout_of(frames)
     written: list[Path] = []
     for name, figure in drawn_figures(layout_tables.for_print(frames, layout), layout):
@@ -71,7 +72,7 @@ def drawn_figures(frames: CampaignFrames, layout: Layout | None) -> Iterator[tup
 
 
 def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Picture]:
-    """Yield each figure that has rows. The arguments are those of ``drawn_figures``."""
+    """Yield each figure of a table that has rows. The arguments are those of ``drawn_figures``."""
     for table in TABLES:
         for picture in pictures_of(frames, table, layout):
             if len(picture.rows):

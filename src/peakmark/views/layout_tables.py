@@ -185,6 +185,7 @@ def position(layout_table: LayoutTable, point: Any) -> tuple[Any, ...]:
 
 def columns_of(frames: CampaignFrames, layout_table: LayoutTable, points: Points) -> list[Column]:
     """Return the columns of a layout table, with a value for each line."""
+    # The first point of each line names its node and has the words of its texts.
     first = points.own.drop_duplicates("line").set_index("line")
     # A column of nodes comes first if there are several. A line may have several pairs of nodes.
     columns = []

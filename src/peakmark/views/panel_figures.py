@@ -26,7 +26,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from peakmark.catalogue import disk_variant
 from peakmark.formatting import capitalised, significant
 from peakmark.rows import schema
-from peakmark.rows.labels import USUAL, Labels
+from peakmark.rows.labels import DEFAULT_VARIANTS, Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_style import Look
@@ -343,7 +343,9 @@ def rows_of_several(figure: Picture) -> pd.DataFrame:
     for row in schema.lines(figure.rows):
         base, nodes, one_file = disk_variant(row.variant)
         kind = "one file" if one_file else base
-        parts = [figure.labels(row).point(row), kind if kind not in USUAL else ""]
+        parts = [figure.labels(row).point(row)]
+        if kind not in DEFAULT_VARIANTS:
+            parts.append(kind)
         if figure.rows["node"].nunique() > 1:
             parts.append(f"from {row.node}")
         panels.append(", ".join(filter(None, parts)))

@@ -105,8 +105,8 @@ def write(report: ReportContent, target: Path) -> Path:
 
     The report is HTML if the name of the file ends in ``.html``, otherwise PDF.
     """
-    document = html_page(report) if target.suffix == ".html" else pdf(report)
-    target.write_bytes(document)
+    content = html_page(report) if target.suffix == ".html" else pdf(report)
+    target.write_bytes(content)
     return target
 
 

@@ -477,18 +477,18 @@ def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
         console.print()
         console.print(Text("What limits it", style="bold"))
         for cause in page["causes"]:
-            console.print(shown(cause))
+            console.print(Text(cause))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     return "\n".join(lines)
 
 
 def pairs_table(pairs: list[list[str]]) -> Table:
-    """Return a grid of names and texts."""
+    """Return a grid of names and texts. As ``Text``, they may have brackets, which ``rich`` takes for markup elsewhere."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()
     for name, text in pairs:
-        grid.add_row(shown(name), shown(text))
+        grid.add_row(Text(name), Text(text))
     return grid
 
 
@@ -503,16 +503,9 @@ def card_table(card: list[Mapping[str, Any]]) -> Table:
     for line in card:
         trust = Text(f"{line['trust']} ", style=COLOURS[line["trust"]])
         # Without the space, the line cannot break before the sign.
-        trust.append_text(shown(line["reason"].replace("\u00a0%", "%")))
-        table.add_row(
-            shown(line["title"]), shown(line["text"]), line["share_text"], bar(line), trust
-        )
+        trust.append(line["reason"].replace("\u00a0%", "%"))
+        table.add_row(Text(line["title"]), Text(line["text"]), line["share_text"], bar(line), trust)
     return table
-
-
-def shown(text: str) -> Text:
-    """Return a text in which ``rich`` reads no markup."""
-    return Text(text)
 
 
 def bar(line: Mapping[str, Any]) -> str:
@@ -537,6 +530,7 @@ def markdown(page: Mapping[str, Any]) -> str:
         title = f"{line['title']}, {line['place']}"
         values = [line["text"], line["range_text"], line["share_text"]]
         cells = [title, *values, line["reference_text"], trust]
+        # A | within a cell is escaped by a backslash, chr(92): an expression of an f-string may hold none.
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     if page["causes"]:
         lines += ["", "**What limits it**", "", *page["causes"]]

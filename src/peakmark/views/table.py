@@ -26,7 +26,7 @@ from peakmark.tools.tables import Table
 
 NOT_MEASURED = "not measured"
 """Text in the column of peakmark's kernel if the kernel measured nothing."""
-USUAL = ("psync", "plain", "pool", "block", "")
+UNPRINTED_VARIANTS = ("psync", "plain", "pool", "block", "")
 """Variants that are not printed, because they are the default or in the table's title."""
 _BREAK = re.compile(
     r"(Theoretical|Standard|Average|Benchmark(?= Run)) | (?=\(|Measured |[Ee]fficiency|bench)"
@@ -210,7 +210,7 @@ def show(
             continue
         cells = column.texts
         if column.once and len(cells) > 1 and len(set(cells)) == 1:
-            if cells[0] not in USUAL:
+            if cells[0] not in UNPRINTED_VARIANTS:
                 once.append(column.once.format(cells[0]))
         elif any(cells) or not cells:
             kept.append(column)

@@ -105,7 +105,10 @@ def has_bound(own: pd.DataFrame) -> pd.Series:
 
 
 def place_columns(own: pd.DataFrame) -> Iterator[Column]:
-    """Yield the columns of nodes or pairs of nodes, which only tables of several nodes have."""
+    """Yield the columns of nodes or pairs of nodes: one for the CSV file, one for a page.
+
+    Without several nodes, the first is left out, and the second has no label, so that no page shows it.
+    """
     if own["node"].nunique() > 1:
         yield Column(own["node"], "Node")
     label = place_label(own)

@@ -75,7 +75,7 @@ def _line(mark: str, subject: str, text: str) -> str:
 
 
 def _programs() -> Iterator[Finding]:
-    """Yield where the compiler and make are. Without them, kernels that are compiled suffice."""
+    """Yield where gcc and make are. A missing one is only a note if the kernels are compiled already."""
     mark = "note" if build.up_to_date() else "missing"
     for program in ("gcc", "make"):
         path = shutil.which(program)
@@ -240,7 +240,7 @@ def _examine_jobs(known: SiteValues) -> tuple[str, bool]:
     for node in nodes:
         features = " ".join(sorted(node.features))
         kinds[node.cpus, node.memory, features].append(node)
-    # Show the nodes of each size.
+    # Show the nodes of each size: up to four names, and where the programs of such a node can be listed.
     for (cpus, memory, _), equal in sorted(kinds.items()):
         names = ", ".join(
             node.name if node.usable else f"{node.name} ({node.state})" for node in equal[:4]
@@ -263,7 +263,7 @@ def _launchers(known: SiteValues) -> Iterator[Finding]:
         settings = Path(name) / "mpi.json"
         settings.write_bytes(msgspec.json.encode(known.mpi))
         named = jobs.site_options(known.slurm, 2, LAUNCHERS_MIN, 1, durations.PROGRAMS_MB)
-        del named["no-requeue"]
+        del named["no-requeue"]  # an option of sbatch only
         named["immediate"] = str(IMMEDIATE_S)
         step = ["srun", "--overlap", "--nodes=1", "--ntasks=1"]
         step += resources.command("measure", "--plan", str(settings), "--launchers")
@@ -284,7 +284,7 @@ def _launchers(known: SiteValues) -> Iterator[Finding]:
 
 
 def _job_finding(subject: str, refusal: failures.Refusal | None) -> Finding:
-    """Return whether Slurm would take a job."""
+    """Return whether Slurm would take a job on ``subject``, such as two nodes."""
     if refusal is None:
         return "ok", subject, "Slurm would take such a job"
     if refusal.is_temporary:

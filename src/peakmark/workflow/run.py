@@ -221,7 +221,7 @@ class Run:
 
     @property
     def priority(self) -> Callback | int:
-        """Return the priority of a cell, with which Snakemake keeps the plan's order.
+        """Return the priority of a job, with which Snakemake keeps the plan's order: a function of its wildcards.
 
         On a cluster the priority is 0 if peakmark's executor submits the jobs: its queue keeps the order.
         """
@@ -278,7 +278,8 @@ class Run:
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
-        # A new job of a single cell has no earlier output.
+        # The time of an earlier output, by which the queue tells it from the job's own. A new job of a single cell has
+        # none.
         finding = self.findings.get(cells[0].id)
         before = None
         if len(cells) > 1 or (finding is not None and finding.state != records.ABSENT):

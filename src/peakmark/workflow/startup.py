@@ -46,7 +46,7 @@ from peakmark.tools.base import Tool
 def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
     """Check that this machine can measure the missing cells, and return warnings.
 
-    The warnings are sentences on rows that stay empty although their tool is installed.
+    The warnings are sentences on rows that stay empty although their tool is installed, one for each reason.
 
     Args:
         plan: the plan of the campaign.
@@ -242,6 +242,7 @@ def survey(results: Results) -> dict[str, Finding]:
     and its job collects the facts.
     """
     findings = dict(results.findings)
+    # One cell of each node suffices.
     for host, reason in results.damaged_facts.items():
         for name, finding in findings.items():
             data = finding.data
@@ -264,6 +265,7 @@ def other_tools(
         findings: cell id -> state of its record.
         overrides: partition, account and similar settings of the command line.
     """
+    # Node -> ids of the cells of reference tools that were not possible there.
     stuck = defaultdict[str, list[str]](list)
     found = {}
     settings = msgspec.json.encode(plan.config.site_facts.mpi).decode()
@@ -299,7 +301,7 @@ def _tools_on(
         idle = [node.name for node in known if node.name in nodes and node.state == "idle"]
         if idle:
             named = jobs.site_options(settings, len(idle), 1, 1, durations.PROGRAMS_MB)
-            del named["no-requeue"]
+            del named["no-requeue"]  # an option of sbatch only
             named |= {"nodelist": ",".join(idle), "immediate": str(ASK_S)}
             path = plan.directory / "plan.json"
             words = resources.command("measure", "--plan", str(path), "--tools", *names)
@@ -403,7 +405,7 @@ def adopt(plan: Plan) -> dict[str, str]:
         return mine
 
     before = queued()
-    # If two jobs measure the same cells, keep the first one.
+    # If two jobs measure the same cells, keep the first one: in reversed order it comes last, and replaces the other.
     kept = {comment: number for number, comment in reversed(before.items()) if comment in wanted}
     others = [number for number in before if number not in kept.values()]
     if kept:

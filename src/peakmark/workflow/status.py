@@ -33,6 +33,7 @@ from peakmark.storage.results import Results
 if TYPE_CHECKING:
     from peakmark.views.rendering import ReportContent
 
+# States of a cell, in the order of the columns of ``peakmark status``.
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
 UNFIT = {
     records.DAMAGED: "damaged",
@@ -233,6 +234,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     A record decides first, then a job in Slurm's queue, then a failed attempt. A job is named after its
     only cell or after its group of cells. Of a group, only the cell named in the job's file ``.now`` runs.
     """
+    # The comment of a job begins with its name. ``present`` has the ids of the cells that jobs measure now.
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
     present = {current_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
 

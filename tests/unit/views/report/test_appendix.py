@@ -115,7 +115,7 @@ def test_the_checksum_file_is_what_sha256sum_reads(swept, report):
 
 def test_the_report_has_the_node_hours_that_slurm_counted(tmp_path):
     folder = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10, context={"job_id": "7"}))
-    (folder / "jobs.csv").write_text("7,1,1800\n8,2,900\n9,1,")
+    (folder / "jobs.csv").write_text("7,1,1800\n8,2,900\n9,1,36")
     frames = build.judge(Results.read(folder))
     (text,) = (
         text for name, text in appendix.describe_provenance(frames)["facts"] if "jobs" in name
