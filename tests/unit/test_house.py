@@ -21,7 +21,7 @@ CEILINGS = {
     "rows": 23_320,
     "slurm": 4_690,
     "run": 11_340,
-    "storage": 3_120,
+    "storage": 3_150,
     "tools": 16_280,
     "views": 26_960,
     "workflow": 6_380,

@@ -274,8 +274,11 @@ def _hardware(folder: Path | None) -> dict[str, tuple[str, str]]:
     Kernels are not compared, because facts of nodes that were not measured again have the former one.
     """
     facts = records.survey_facts(folder)[0] if folder else {}
-    every = {short_name(host): equipment_of(known) for host, known in facts.items()}
-    return {name: (known.cpu, known.memory) for name, known in every.items()}
+    hardware = {}
+    for host, known in facts.items():
+        equipment = equipment_of(known)
+        hardware[records.node_name(host, known)] = equipment.cpu, equipment.memory
+    return hardware
 
 
 def _node_classes(

@@ -23,7 +23,7 @@ import msgspec
 from peakmark import files
 from peakmark.cell import Cell
 from peakmark.errors import RecordError, Sentence
-from peakmark.formatting import natural
+from peakmark.formatting import natural, short_name
 from peakmark.storage.record_types import Record
 
 T = TypeVar("T")
@@ -290,6 +290,12 @@ def survey_facts(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, 
         except RecordError as error:
             damaged[path.stem] = str(error)
     return whole, damaged
+
+
+def node_name(host: str, facts: Mapping[str, Any]) -> str:
+    """Return the name of a host's node, without its domain: that of Slurm, which may be another, or the host's."""
+    slurm = facts.get("slurm") or {}
+    return short_name(slurm.get("node") or host)
 
 
 def set_aside_facts(directory: Path, host: str) -> Path:

@@ -226,12 +226,12 @@ class Results:
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
 
-        Facts are searched by host, then by node, then by the node's name without its domain. If none of them has
-        facts but the campaign has the facts of a single machine, these are returned. Otherwise the result is empty.
+        Facts are searched by host, then by node, then by the node's name in Slurm without its domain. If none of
+        them has facts but the campaign has the facts of a single machine, these are returned. Otherwise the result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:
             [only] = self.facts.values()
-        short = {short_name(name): facts for name, facts in self.facts.items()}
+        named = {records.node_name(name, facts): facts for name, facts in self.facts.items()}
         found = self.facts.get(host or node) or self.facts.get(node)
-        return found or short.get(short_name(node)) or only
+        return found or named.get(short_name(node)) or only

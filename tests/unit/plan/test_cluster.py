@@ -84,12 +84,13 @@ def test_nodes_are_equal_by_what_slurm_knows_of_them(choose):
 
 
 def test_nodes_of_any_have_the_hardware_that_was_found_on_them(tmp_path, choose):
-    """The facts of measured nodes have names with a domain; n5 was not measured yet."""
+    """The facts have names with a domain, or another name than Slurm's; n5 was not measured yet."""
     for number in range(1, 5):
         cpu = {"model_name": "EPYC 9654" if number < 3 else "EPYC 7763", "threads": 8}
         memory = {"total": (256 if number < 4 else 384) << 30}
-        path = tmp_path / "machine" / f"n{number}.hpc.example.json"
-        records.write_facts(path, {"cpu": cpu, "memory": memory, "os": {"kernel": f"6.{number}"}})
+        name = f"n{number}.hpc.example" if number < 4 else "ip-10-0-0-4"
+        path = tmp_path / "machine" / f"{name}.json"
+        records.write_facts(path, {"cpu": cpu, "memory": memory, "slurm": {"node": f"n{number}"}})
     found = choose(nodes("n1", "n2", "n3", "n4", "n5"), earlier=tmp_path)
     assert [kind.nodes for kind in found.kinds] == [["n1", "n2", "n5"], ["n3"], ["n4"]]
     assert Results(tmp_path, None, ()).facts_for("n3")["cpu"]["model_name"] == "EPYC 7763"
