@@ -65,8 +65,6 @@ def collect(host: Host, interface: str | None = None) -> Facts:
     facts["pcie"] = pcie_link(host, f"{place}/device")
     facts["members"] = _members(host, name)
     facts["speed_bps"], facts["speed_note"] = _speed(host, name)
-    if facts["kind"] == "bond":
-        facts["mode"] = _mode(host, name)
     if stream := _stream(host, name):
         facts["stream_bps"] = stream
     if facts["speed_bps"] is None:

@@ -171,8 +171,7 @@ def _common_facts(host: Host, disks: list[Facts]) -> Facts:
                 common[key] = None
     if len(disks) > 1:
         common["interface_limit"] = common["interface_limit_formula"] = None
-        host.missing("storage.interface_limit", f"the filesystem has several disks: {_DATASHEET}")
-    elif common["interface_limit"] is None:
+    if common["interface_limit"] is None:
         host.missing("storage.interface_limit", _DATASHEET)
     if common["model"] is None:
         how = "write disk.model in the site file: as root, `smartctl -i` shows it"

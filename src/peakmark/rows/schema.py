@@ -591,6 +591,11 @@ def _read_frame(path: Path, name: str) -> pd.DataFrame:
         if why:
             # The first line of the file has the names of the columns.
             raise _damaged(path, f"line {line + 2}, column {column.name}: {why}")
+    if name == "rows":
+        is_again = frame.duplicated(["point", "instrument"])
+        if is_again.any():
+            line = int(is_again.to_numpy().argmax()) + 2
+            raise _damaged(path, f"line {line}: an earlier line has its point and instrument")
     return frame
 
 

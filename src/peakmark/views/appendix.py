@@ -109,8 +109,9 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
     for name, versions in known.items():
         title = titles.get(name, name)
         lines += [[title, *line] for line in sorted(versions)]
-        if not versions and name in chosen and campaign["empty"][name] != NOT_PLANNED:
-            lines.append([title, MISSING, campaign["empty"][name]])
+        why = campaign["empty"].get(name, NOT_PLANNED)
+        if not versions and name in chosen and why != NOT_PLANNED:
+            lines.append([title, MISSING, why])
     return lines
 
 

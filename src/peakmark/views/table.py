@@ -450,7 +450,7 @@ def empty_columns(
     reasons = []
     for program in table.series:
         if program.instrument in set(instruments) - measured:
-            why = frames.campaign["empty"][program.instrument]
+            why = frames.campaign["empty"].get(program.instrument, NOT_PLANNED)
             if why != NOT_PLANNED:
                 reasons.append(f"No columns of {program.heading}: {why}")
     return reasons

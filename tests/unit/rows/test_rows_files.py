@@ -9,6 +9,8 @@ from tests.unit import published
 
 from peakmark.errors import RecordError
 from peakmark.rows import build, schema
+from peakmark.tools.tables import BY_NAME
+from peakmark.views.table import empty_columns
 
 
 @pytest.fixture
@@ -17,6 +19,26 @@ def rows(tmp_path):
     folder = tmp_path / "lab" / schema.FOLDER
     shutil.copytree(published.FOLDER / "file-io-lab" / "rows", folder)
     return folder
+
+
+def test_a_program_of_which_the_file_says_nothing_was_not_planned(rows):
+    content = json.loads((rows / "campaign.json").read_text())
+    del content["empty"]["fio"]
+    (rows / "campaign.json").write_text(json.dumps(content))
+    frames = build.load(rows.parent)
+    table = BY_NAME["disk_throughput"]
+    assert empty_columns(frames, table, frames.rows[:0], {"fio"}) == []
+
+
+def test_a_row_that_is_there_twice_is_named(rows):
+    path = rows / "rows.csv"
+    first = path.read_text().splitlines(keepends=True)[1]
+    with path.open("a") as stream:
+        stream.write(first)
+    with pytest.raises(
+        RecordError, match=r"line \d+: an earlier line has its point and instrument"
+    ):
+        build.load(rows.parent)
 
 
 @pytest.mark.parametrize(("name", "column", "value"), [
