@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -119,12 +120,12 @@ class Labels:
         return f"with {self.table.variant_label(row.variant)}"
 
     def place(self, row: Line, group: Sequence[Line]) -> str:
-        """Return the workload, block and threads of a row, such as ``16 MiB, 8 threads``.
+        """Return the workload, block, threads and node of a row, such as ``16 MiB, 8 threads``.
 
         Each is named only if it differs within the group. If none differs, the threads are named.
         """
         parts = []
-        for word in (self.workload, self.working_set, self.block, self.threads):
+        for word in (self.workload, self.working_set, self.block, self.threads, attrgetter("node")):
             if len({word(each) for each in group}) > 1:
                 parts.append(word(row))
         return ", ".join(filter(None, parts)) or self.threads(row)

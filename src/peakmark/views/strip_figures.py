@@ -248,8 +248,8 @@ def plot_dots(
     axis.axvline(0, color=figure_style.INK, linewidth=0.8, zorder=1)
     for side in (-DELTA, DELTA):
         axis.axvline(side, color=figure_style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
-    # The axis reaches beyond the dashed lines, also if no node does.
-    axis.margins(x=0.2)
+    # The axis reaches beyond the dashed lines, also if no node does, and has room for the name of a slow node.
+    axis.margins(x=0.4)
     low, high = axis.get_xlim()
     axis.set_xlim(min(low, -1.6 * DELTA), max(high, 1.6 * DELTA))
     axis.xaxis.set_major_formatter(signed_percent)

@@ -106,7 +106,7 @@ def test_the_report_says_what_was_measured_in_each_placement(tmp_path):
     assert usual.startswith("47 had 23.9 to 31.2 ns ") and "one L3 cache" in usual
     assert two.startswith("3 had 108 to 111 ns ") and "two L3 caches;" in two
     # Up and down alike.
-    assert "speed 51 to 83 %" in one and "speed 176 to 191 %" in two
+    assert "had 51 to 83 %" in one and "had 176 to 191 %" in two
 
 
 def test_core_to_core_of_two_cpus_is_that_of_one_placement(tmp_path):

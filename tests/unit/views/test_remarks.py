@@ -86,5 +86,5 @@ def test_an_explanation_has_the_numbers_of_all_its_rows_though_their_advice_diff
     arranged = layout_tables.arrange(frames, None)
     explained = table.explain(arranged, {"network_throughput": {"netbench"}})
     (lost,) = (remark for remark in explained if "lost" in remark[0])
-    assert lost[:2] == ["up to 90\u00a0% lost", "3 rows"]
+    assert lost[:2] == ["up to 90\u00a0% lost", "3"]
     assert lost[2].startswith("Up to 90.00\u00a0% of the messages")

@@ -98,7 +98,7 @@ def test_job_numbers_are_numbers(tmp_path):
     records = make.runs("cpubench", "DP", 4e10, 4e10, 4e10)
     for record, job in zip(records, ("99", "100", "36"), strict=True):
         record["context"]["job_id"] = job
-    assert facts(tmp_path / "c", records)["Slurm jobs"] == "3, 36 to 100"
+    assert facts(tmp_path / "c", records)["Slurm jobs"] == "3 (ID 36 to 100)"
 
 
 def test_the_checksum_file_is_what_sha256sum_reads(swept, report):
@@ -120,4 +120,4 @@ def test_the_report_has_the_node_hours_that_slurm_counted(tmp_path):
     (text,) = (
         text for name, text in appendix.describe_provenance(frames)["facts"] if "jobs" in name
     )
-    assert text == "1, 7 to 7; 1.00 node-hours by Slurm's count of 2 jobs"
+    assert text == "1 (ID 7 to 7); 1.00 node-hours by Slurm's count of 2 jobs"
