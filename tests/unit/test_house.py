@@ -22,7 +22,7 @@ CEILINGS = {
     "slurm": 4_690,
     "run": 11_340,
     "storage": 3_150,
-    "tools": 16_280,
+    "tools": 16_290,
     "views": 26_960,
     "workflow": 6_380,
 }

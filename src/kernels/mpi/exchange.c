@@ -194,22 +194,17 @@ static uint64_t messages_led(const struct exchange *x) {
 
 /* clang-format off */
 const struct workload workloads[WORKLOADS] = {
-    {"PINGPONG", "s", "message", true, true, 8,
-     lay_out_message, ping_pong, message_is_right, one},
+    {"PINGPONG", "s", "message", true, true, 8, lay_out_message, ping_pong, message_is_right, one},
     {"RATE", "B/s", "B", true, true, 1 << 20,
      lay_out_message, one_way, one_way_is_right, bytes_led},
     {"BIRATE", "B/s", "B", true, true, 1 << 20,
      lay_out_message, both_ways, message_is_right, bytes_sent},
     {"MSGRATE", "message/s", "message", false, true, 8,
      lay_out_message, one_way, one_way_is_right, messages_led},
-    {"ALLREDUCE", "s", "call", false, false, 8,
-     lay_out_numbers, all_reduce, sums_are_right, one},
-    {"ALLTOALL", "s", "call", false, false, 8,
-     lay_out_for_all, all_to_all, all_are_right, one},
-    {"BARRIER", "s", "call", false, false, 0,
-     NULL, barrier, NULL, one},
-    {"BCAST", "s", "call", false, false, 8,
-     lay_out_at_root, broadcast, broadcast_is_right, one},
+    {"ALLREDUCE", "s", "call", false, false, 8, lay_out_numbers, all_reduce, sums_are_right, one},
+    {"ALLTOALL", "s", "call", false, false, 8, lay_out_for_all, all_to_all, all_are_right, one},
+    {"BARRIER", "s", "call", false, false, 0, NULL, barrier, NULL, one},
+    {"BCAST", "s", "call", false, false, 8, lay_out_at_root, broadcast, broadcast_is_right, one},
 };
 /* clang-format on */
 
@@ -222,11 +217,6 @@ bool exchange_open(struct exchange *x) {
     x->out = aligned_alloc(ALIGNMENT, x->bytes);
     x->in = aligned_alloc(ALIGNMENT, x->bytes);
     return x->out != NULL && x->in != NULL;
-}
-
-void exchange_close(struct exchange *x) {
-    free(x->out);
-    free(x->in);
 }
 
 void exchange_lay_out(struct exchange *x) {

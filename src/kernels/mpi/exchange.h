@@ -46,9 +46,8 @@ struct workload {
 extern const struct workload workloads[];
 enum { WORKLOADS = 8 };
 
-/* Allocates the buffers. False: no memory. */
+/* Allocates the buffers, which the program keeps until it ends. False: no memory. */
 bool exchange_open(struct exchange *exchange);
-void exchange_close(struct exchange *exchange);
 
 /* Writes new data to send and clears what was received. */
 void exchange_lay_out(struct exchange *exchange);

@@ -19,10 +19,6 @@
  * some ranks come later. */
 #define FINISH_S 5
 
-/* What the process exits with if the library hangs as it ends. */
-static volatile sig_atomic_t exit_code = STATUS_FAILED;
-static volatile sig_atomic_t ends;
-
 void ranks_abort(const char *format, ...) {
     va_list arguments;
     fputs("mpibench: ", stderr);
@@ -39,9 +35,6 @@ static void give_up(int signal_number) {
     static const char text[] = "mpibench: the ranks have not finished within the timeout: one of "
                                "them hangs, or messages do not arrive\n";
     (void)signal_number;
-    if (ends) {
-        _exit(exit_code);
-    }
     ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
     (void)written;
     _exit(STATUS_FAILED);
@@ -56,15 +49,20 @@ static void report_error(MPI_Comm *communicator, int *code, ...) {
 }
 
 static void finish(void) {
-    ends = 1;
-    fflush(stdout);
-    alarm(FINISH_S);
     MPI_Finalize();
+}
+
+/* Ends a process that has succeeded, although the library has not ended. */
+static void leave(int signal_number) {
+    (void)signal_number;
+    _exit(STATUS_OK);
 }
 
 void ranks_succeed(void) {
     MPI_Barrier(MPI_COMM_WORLD);
-    exit_code = STATUS_OK;
+    fflush(stdout);
+    signal(SIGALRM, leave);
+    alarm(FINISH_S);
 }
 
 void ranks_start(struct ranks *ranks, double timeout) {

@@ -79,7 +79,8 @@ class MpiBench(common.Kernel):
         if metric == "latency":
             details |= common.percentiles(output, "timed_calls")
         row = Measurement.of(cell, metric, output.number("value"), details)
-        library = {"mpi": output["mpi_library"]}
+        # MPICH separates words by tabs.
+        library = {"mpi": " ".join(output["mpi_library"].split())}
         return Parsed((row,), output["version"], library, tuple(output["warnings"]))
 
     def estimate(self, cell: Cell) -> Cost:
