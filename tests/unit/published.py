@@ -19,8 +19,8 @@ RUNS = ("run", "mean", "", "final")
 """Averages count only where the runs themselves are not printed; the first kind that there is."""
 INSTRUMENTS = {"hpl": "hpl", "pmbw": "pmbw", "iozone": "iozone", "iperf": "iperf3", "ping": "ping"}
 """Programs as reports call them -> the instrument here; any other is a kernel's."""
-DECIMAL = {10**9: 1 << 30, 10**6: 1 << 20, 10**3: 1 << 10}
-"""Units of reports that count in 1000 -> those of the presets that repeat them."""
+WHOLE_LINES = {1000: 1024}
+"""Block of a report -> that of the preset that repeats it, which moves whole cache lines."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,22 @@ class Entry:
 
     @property
     def key(self):
-        return self.table, self.workload, rounded(self.block), self.concurrency, self.instrument
+        block = WHOLE_LINES.get(self.block, self.block)
+        return self.table, self.workload, block, self.concurrency, self.instrument
 
-
-def rounded(block):
-    """Return the block of a preset that repeats one of so many bytes."""
-    for decimal, binary in DECIMAL.items():
-        if block and block % decimal == 0:
-            return block // decimal * binary
-    return block
+    @property
+    def notes(self):
+        """The note on the value, and what peakmark made of it."""
+        found = [self.note] if self.note else []
+        if self.note.startswith("the mean of the three runs"):
+            found = [f"the printed average differs: {self.note}"]
+        if self.like_here != self.value:
+            found.append("twice what is printed: here a copied byte is read and written")
+        if self.block in WHOLE_LINES:
+            found.append(f"printed for {self.block} bytes, here beside whole cache lines")
+        if self.table == "memory_latency":
+            found.append("copies of 1 byte in the report, beside the limit of a load")
+        return found
 
 
 def load(name):
@@ -122,10 +129,15 @@ def records(name, values_of=list, definitions=True):
 
     Each row has every run that the report prints, else its average as one. ``values_of`` returns
     the values to record from those of the report. Without ``definitions`` the numbers count as
-    measured as the preset measures, for example past the page cache.
+    peakmark's own, measured as the preset measures, for example past the page cache.
     """
-    printed = {entry.key: entry for entry in measured(name)}
-    found = {}
+    printed, notes, found = {}, {}, {}
+    for entry in measured(name):
+        printed[entry.key] = entry
+        notes.setdefault(entry.key, {}).update(dict.fromkeys(entry.notes))
+    deviations = {
+        entry.key: entry.value for entry in load(name) if entry.metric == "standard_deviation"
+    }
     for key, values in runs(name).items():
         table_name, workload, block, threads, tool = key
         entry, table = printed[key], BY_NAME[table_name]
@@ -140,15 +152,19 @@ def records(name, values_of=list, definitions=True):
         details.pop("copied", None)
         if details.pop("direct", "yes") == "no":
             details["direct"] = False
+        if definitions and key in deviations:
+            details["printed_sd"] = deviations[key] * entry.like_here / entry.value
+        if definitions:
+            details |= {"printed_in": entry.source, "notes": list(notes[key])}
         # A report does not say which version of a program ran, from where and when.
         context = {"tool": {"name": tool, "path": "", "version": ""}, "commands": []}
         context |= {"started": "1970-01-01T00:00:00+00:00"}
+        if definitions and entry.note.startswith("over loopback"):
+            context |= make.reached("lo", loopback=True)
         made = make.runs(
             tool, workload, *values_of(values), details=details, context=context, **place
         )
         for each in made:
-            if entry.note:
-                each["warnings"] = [f"{entry.program}: {entry.note}"]
             first = found.setdefault(make.cell_of(each["cell"]).id, each)
             first["measurements"] += each["measurements"] if first is not each else []
     return list(found.values())

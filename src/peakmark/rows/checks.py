@@ -182,7 +182,9 @@ def host_name(run: Line) -> str:
 def few(measured: RowRuns) -> Messages:
     """Report that a row has too few runs for a confidence interval of 95 %."""
     row = measured.row
-    if row.n == 1:
+    if row.n == 1 and row.printed_in:
+        yield message("few", Trust.CARE, case="printed")
+    elif row.n == 1:
         yield message("few", Trust.CARE, case="once", enough=ENOUGH)
     elif row.level < statistics.LEVEL:
         yield message("few", n=row.n, level=row.level, enough=ENOUGH)

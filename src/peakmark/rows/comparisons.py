@@ -50,6 +50,8 @@ WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
 """Subsystem -> pairs of workloads that are compared."""
 CERTAINTY = {1: "measured once", 2: "measured twice"}
 """Number of repetitions -> words on a difference that is not tested."""
+PRINTED = "as printed"
+"""Words on a difference of values of which a report printed one number each."""
 EQUAL = ["node", "workload", "variant", "cache_level", "block_bytes", "concurrency"]
 """Columns that are equal in the two rows of a pair, except the compared factor."""
 CHOICES = ["topic", "first", "second", "working_set"]
@@ -283,7 +285,7 @@ def sentence(table: Table, pairs: pd.DataFrame, every: pd.DataFrame) -> dict[str
         better, worse, factors = worse, better, 1 / factors
     where = covered_points(pairs, every)
     # The report's method says that other differences hold in every repetition.
-    if pair["certainty"] in CERTAINTY.values():
+    if pair["certainty"] in (*CERTAINTY.values(), PRINTED):
         where += f", {pair['certainty']}"
     if pair["direction"] == 0:
         text = f"{better} and {worse} are level{where}"

@@ -87,7 +87,10 @@ def compare(
             found.append(pairs.assign(table=name))
     if not found:
         return {}
-    return dict(list(comparisons.judged(pd.concat(found, ignore_index=True)).groupby("table")))
+    pairs = comparisons.judged(pd.concat(found, ignore_index=True))
+    is_printed = pairs["printed_in"].ne("") & pairs["n"].eq(1)
+    pairs = pairs.assign(certainty=pairs["certainty"].mask(is_printed, comparisons.PRINTED))
+    return dict(list(pairs.groupby("table")))
 
 
 def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:

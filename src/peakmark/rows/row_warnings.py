@@ -33,6 +33,8 @@ WRITTEN = ("instruction set", "stores", "sync", "fill")
 """Titles of settings in which another program may differ from peakmark's kernel."""
 ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
 """Program -> settings that the configuration does not change."""
+WRONG = "wrong: "
+"""Beginning of a note on a printed value that must not be used."""
 WHOLE_ROW = ("loopback",)
 """Codes of warnings that are about all programs of a point, not about one."""
 HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
@@ -269,11 +271,14 @@ def small_solves(point: MeasuredPoint) -> Messages:
 
 
 def setting_deviations(point: MeasuredPoint) -> Messages:
-    """Report references whose settings differ from the settings of peakmark's kernel."""
+    """Report references whose settings differ from the settings of peakmark's kernel.
+
+    A report does not print all settings of its programs.
+    """
     own = json.loads(point.own.row.settings) if point.own else {}
     for instrument, measured in point.measured.items():
         differ = deviations(own, instrument, json.loads(measured.row.settings))
-        if differ and not measured.row.is_own:
+        if differ and not measured.row.is_own and not measured.row.printed_in:
             yield message("otherwise", about=instrument, ways="; ".join(differ))
 
 
@@ -297,7 +302,7 @@ def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -
 
 
 def program_warnings(point: MeasuredPoint) -> Messages:
-    """Report the warnings that programs printed."""
+    """Report the warnings that programs printed, and the notes on printed values."""
     for instrument, measured in point.measured.items():
         runs_with: Counter[str] = Counter()
         for text in measured.texts("program_warnings"):
@@ -305,10 +310,20 @@ def program_warnings(point: MeasuredPoint) -> Messages:
             runs_with.update(list(dict.fromkeys(json.loads(text))))
         n = measured.row.n
         for warning, count in runs_with.items():
+            if measured.row.printed_in:
+                yield note_on(instrument, warning)
+                continue
             if HAS_CHECK.match(warning) and point.table.subsystem != "disk":
                 continue
             often = f"{words('runs', count=count, n=n)}: " if n > 1 else ""
             yield message("warning", about=instrument, warning=warning, often=often, count=count)
+
+
+def note_on(instrument: str, note: str) -> Message:
+    """Return a note on a printed value as a message. A note that begins with ``WRONG`` forbids its use."""
+    case = "wrong" if note.startswith(WRONG) else ""
+    trust = Trust.NO if case else Trust.OK
+    return message("note", trust, case=case, about=instrument, note=note.removeprefix(WRONG))
 
 
 def limit_remarks(point: MeasuredPoint) -> Messages:

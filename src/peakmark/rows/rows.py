@@ -191,7 +191,10 @@ def summarise(kept: pd.DataFrame) -> pd.DataFrame:
     for row, values in kept.groupby(ROW)["value"]:
         summary = statistics.summarise(values.to_numpy())
         lines[row] = {column: getattr(summary, name) for column, name in SUMMARY.items()}
-    return by_row(lines, [*SUMMARY])
+    rows = by_row(lines, [*SUMMARY])
+    # A report may print an average with its deviation, but not the runs.
+    printed = kept.groupby(ROW)["printed_sd"].first()
+    return rows.assign(sd=rows["sd"].astype(float).fillna(printed))
 
 
 def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame:
@@ -250,7 +253,7 @@ def percentile(runs: pd.DataFrame, name: str) -> float | None:
 
 
 def find_details(kept: pd.DataFrame) -> pd.DataFrame:
-    """Return resolution, energy, instruction set and hosts of each row.
+    """Return resolution, energy, instruction set, source and hosts of each row.
 
     Args:
         kept: runs that are kept, in the order of the repetitions.
@@ -264,6 +267,7 @@ def find_details(kept: pd.DataFrame) -> pd.DataFrame:
         joules=("joules", "median"),
         watts=("watts", "median"),
         isa=("isa", "first"),
+        printed_in=("printed_in", "first"),
         loopback=("loopback", "any"),
         hosts=("host", names_of),
     )

@@ -59,7 +59,7 @@ COPIED = [
     *(*READINGS, "cpu_share", "probe_before", "probe_after", "store", "isa", "huge_pages"),
     *("flush_seconds", "work", "device_bytes", "filesystem"),
     *("loss", "lost", "overrun", "sent", "round_trips", "residual"),
-    *("p50", "p99", "p999", "histogram", "joules", "watts"),
+    *("p50", "p99", "p999", "histogram", "joules", "watts", "printed_in", "printed_sd"),
 ]
 """Columns with a recorded fact of the same name."""
 
@@ -110,10 +110,10 @@ def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
 def lines_with_value(results: Results) -> Iterator[Line]:
     """Yield a line for each value of each execution, disturbed executions included."""
     for record in results.records:
-        warnings = json.dumps(record.data.warnings, ensure_ascii=False)
         for attempt, execution in enumerate(record.attempts):
             for index, measurement in enumerate(execution.measurements):
                 line = line_of(results, record.cell, measurement, execution.context)
+                warnings = [*record.data.warnings, *measurement.details.get("notes", ())]
                 line |= {
                     "cell": record.cell.id,
                     "record": record.path,
@@ -122,7 +122,7 @@ def lines_with_value(results: Results) -> Iterator[Line]:
                     "status": "ok",
                     "value": measurement.value,
                     "disturbed": " ".join(execution.left_out),
-                    "program_warnings": warnings,
+                    "program_warnings": json.dumps(warnings, ensure_ascii=False),
                 }
                 yield line
 

@@ -118,6 +118,8 @@ time                float  start of the cell, seconds since 1970
 cell_seconds        float  duration of the cell, s
 run_seconds         float  duration of the measurement by the program, s
 job_id              text   ID of the job, from its scheduler
+printed_in          text   report that printed the value; empty for a value that peakmark measured
+printed_sd          float  standard deviation that the report prints beside the value, in SI units
 tool_version        text   version of the program
 metric              text   kind of the value: rate, throughput, latency, iops, ...
 unit                text   SI unit of the value
@@ -203,7 +205,7 @@ watts               float  mean power, W
 chosen_isa          text   instruction set that the configuration asks for
 points              json   points of a matrix or curve: [place, place, value], or [place, value, ...]
 order               json   CPUs in the order of the topology
-program_warnings    json   warnings that the program printed
+program_warnings    json   warnings that the program printed, or notes on a value that a report printed
 """
 )
 
@@ -219,10 +221,11 @@ measured_again      int    number of repetitions that were disturbed and measure
 above_limit         int    number of values above the limit that do not count
 reason              text   why the last missing value is missing
 unit                text   SI unit of all values of the row
+printed_in          text   report that printed the values; empty for values that peakmark measured
 value               float  value that tables show: the median, or the mean if the layout asks for it
 mean                float  mean
 median              float  median
-sd                  float  standard deviation of the sample (n - 1)
+sd                  float  standard deviation of the sample (n - 1), or the one that a report prints beside its average
 min                 float  lowest value
 max                 float  highest value
 low                 float  lower end of the median's confidence interval
@@ -300,7 +303,7 @@ better              text   better choice, configuration or program
 worse               text   worse choice, configuration or program
 factor_low          float  lowest factor by which the better is faster; for a limit, lowest share
 factor_high         float  highest factor by which the better is faster; for a limit, highest share
-certainty           text   in every repetition, measured once, measured twice or level
+certainty           text   in every repetition, measured once, measured twice, as printed or level
 points              json   points that the sentence is about
 text                text   sentence
 """
@@ -508,6 +511,11 @@ class CampaignFrames:
     facts: pd.DataFrame
     fleet: pd.DataFrame
     campaign: Mapping[str, Any]
+
+    @property
+    def printed_in(self) -> str:
+        """Return the report that printed the values; empty for values that peakmark measured."""
+        return str(self.rows["printed_in"].max()) if len(self.rows) else ""
 
 
 def typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:

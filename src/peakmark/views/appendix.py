@@ -50,11 +50,17 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
         - ``parts``: heading -> paragraphs, without headings that have none.
         - ``workloads``: lines of resource, workloads, and what counts as one operation.
         - ``programs``: lines of name, version, and path or why the program is missing.
+
+        The last two are empty for numbers that a report printed.
     """
-    small = size(SMALL_RECORD)
+    small, middle = size(SMALL_RECORD), layout.value if layout else "median"
+    if frames.printed_in:
+        texts = [text.format(source=frames.printed_in, middle=middle) for text in TEXT["printed"]]
+        return {"parts": {"How these numbers arose": texts}, "workloads": [], "programs": []}
     seconds = frames.campaign["config"].get("seconds", 1)
     advice = TEXT["longer"] if seconds < 1 else ""
-    arises = [text.format(seconds=seconds, advice=advice) for text in TEXT["arises"]]
+    values = {"seconds": seconds, "advice": advice, "middle": middle}
+    arises = [text.format(**values) for text in TEXT["arises"]]
     parts = {
         "How a number arises": list(map(typeset, arises)),
         "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
@@ -155,8 +161,21 @@ def list_problems(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
-    """Return facts, commands by program, the configuration as YAML, and the checksum of all files."""
+    """Return facts, commands by program, the configuration as YAML, and the checksum of all files.
+
+    Of numbers that a report printed, only their source and the site file are known.
+    """
     campaign = frames.campaign
+    if frames.printed_in:
+        known = campaign["settings"]
+        of_site = {name: known[name] for name in ("site", "site_facts") if name in known}
+        return {
+            "facts": [["Campaign", campaign["name"]], ["Numbers from", frames.printed_in]],
+            "commands": {},
+            "config": config_text({**campaign, "preset": "", "settings": of_site}),
+            "digest": "",
+            "checksums_text": "",
+        }
     # State the jobs and, of those that have ended, the node-hours as Slurm counts them.
     jobs = campaign["jobs"]
     of_slurm = []
@@ -227,10 +246,11 @@ def describe_reproduction(frames: CampaignFrames) -> dict[str, Any]:
     """Return how to reproduce the campaign: steps (sentence, command), and expected results."""
     campaign = frames.campaign
     config = campaign["preset"] or f"{campaign['name']}.yaml"
+    is_printed = bool(frames.printed_in)
     steps = []
-    for text, command in TEXT["steps"]:
+    for text, command in TEXT["printed_steps" if is_printed else "steps"]:
         steps.append([text, command.format(name=campaign["name"], config=config)])
-    return {"steps": steps, "expected": TEXT["expected"]}
+    return {"steps": steps, "expected": "" if is_printed else TEXT["expected"]}
 
 
 # -- machine
@@ -285,7 +305,12 @@ def with_lists(value: Any) -> Any:
 
 
 def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
-    """Return nodes as ``alike`` merges them: a single one, or the common facts of several and their differences."""
+    """Return nodes as ``alike`` merges them: a single one, or the common facts of several and their differences.
+
+    There are none for numbers that a report printed: page one has what the report says of the machine.
+    """
+    if frames.printed_in:
+        return []
     return alike(facts_of_nodes(frames))
 
 

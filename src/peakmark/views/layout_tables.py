@@ -337,7 +337,8 @@ def sentences_below(
     """Return the sentences below a layout table on sizes, formulas and gaps."""
     columns, found = layout_table.columns, []
     layout = layout_of(frames)
-    if layout is not None and layout.value == "mean":
+    has_runs = points.rows["n"].gt(1).any()
+    if layout is not None and layout.value == "mean" and has_runs:
         found.append("Values are means of the repetitions")
     if layout_table.sizes == "KB" and points.own["block_bytes"].fillna(0).ge(1024).any():
         found.append("Sizes are multiples of 1024 bytes: 1KB is 1024 B, 1MB is 1024 KB")

@@ -72,7 +72,7 @@ class CardLine:
         place: threads, processes or streams, such as ``2 threads``; for several nodes their number.
         point: name of the row's point.
         subsystem: subsystem of the row.
-        value: median of ``runs``; None if nothing was measured.
+        value: value of the row; for several nodes the median of ``runs``; None if nothing was measured.
         runs: values of the runs; for several nodes the value of each node.
         text: the value with its unit.
         range_text: the lowest and the highest of ``runs``; empty for a single run.
@@ -216,7 +216,9 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
         runs = tuple(float(each.value) for each in measured)
     else:
         runs = values_of(frames.runs, row, "value")
-    value = statistics.median(runs) if runs else None
+    value = row.value
+    if len(measured) > 1:
+        value = statistics.median(runs)
     shares: tuple[float, ...] = ()
     share = row.efficiency
     if share is not None:
@@ -364,6 +366,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         - ``verdict``: what the machine reaches, see ``verdict``.
         - ``box``: name and text of each line on the machine.
         - ``card``: lines of the score card, see ``CardLine``.
+        - ``legend``: what the bars of the card show.
         - ``causes``: sentences on what limits the machine.
     """
     card = card_lines(frames)
@@ -376,8 +379,18 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         "verdict": verdict(card),
         "box": box,
         "card": [asdict(line) for line in card],
+        "legend": f"{words('card-legend', bar=bar_of(frames))}.",
         "causes": list(causes(frames))[:MOST],
     }
+
+
+def bar_of(frames: CampaignFrames) -> str:
+    """Return what a bar of the card ends at: the median, or the mean if tables show means."""
+    if frames.printed_in:
+        return "the value in the table"
+    if len(frames.nodes) > 1 or frames.rows["value"].equals(frames.rows["median"]):
+        return "median"
+    return "mean"
 
 
 def verdict(card: Sequence[CardLine]) -> str:
@@ -425,8 +438,8 @@ def measured_when(frames: CampaignFrames) -> str:
     if len(own):
         fewest = "" if own["n"].nunique() == 1 else f"{own['n'].min()} to "
         runs = fewest + plural(int(own["n"].max()), "run")
-    if not first.timestamp():  # the epoch stands for an unknown time
-        return f"at a time that is not told; {runs} of each row"
+    if frames.printed_in:
+        return f"by others: numbers printed in the {frames.printed_in}"
     took = duration(times["elapsed"])
     return f"{date(first)} from {first:%H:%M} UTC, in {took}; {runs} of each row"
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout
-from peakmark.formatting import significant, typeset
+from peakmark.formatting import plural, significant, typeset
 from peakmark.messages import merge_keys, message
 from peakmark.rows import schema
 from peakmark.rows.labels import labels_of, table_of
@@ -108,6 +108,7 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     parts = []
     for each in tables:
         part = part_of(each)
+        part["table"]["remarks"] += list(notes_below(frames, each, layout))
         if not each.is_of_layout:
             part["table"]["runs"] = runs_of_lines(frames, table, each.lines)
         parts.append(part)
@@ -149,6 +150,26 @@ def part_of(shown: ShownTable) -> Part:
         "figures": [],
         "formulas": {"lines": [], "sources": []},
     }
+
+
+def notes_below(frames: CampaignFrames, shown: ShownTable, layout: Layout | None) -> Iterator[str]:
+    """Yield the notes on the printed values of a table, each with its program and rows.
+
+    Of notes that differ only in their numbers, the first is given, and the others are counted.
+    """
+    notes = frames.warnings[frames.warnings["code"].eq("note")]
+    notes = notes[notes["point"].isin(shown.lines.index)]
+    programs = {program.instrument: program.heading for program in shown.table.series}
+    words = notes["text"].str.replace(r"[\d.]+", "", regex=True)
+    for (instrument, _), alike in notes.groupby(["about", words], sort=False):
+        text = alike["text"].iloc[0]
+        rows = shown.lines.loc[alike.loc[alike["text"].eq(text), "point"]]
+        which = name_rows(list(schema.lines(rows)), layout)
+        if len(rows) == len(shown.lines):
+            which = "all rows"
+        elif len(rows) < len(alike):
+            text += f"; {plural(len(alike) - len(rows), 'other row')} alike, with other numbers"
+        yield sentence(f"{programs[str(instrument)]}, {which}: {text}")
 
 
 def runs_of_lines(frames: CampaignFrames, table: Table, own: pd.DataFrame) -> list[Part]:
@@ -372,7 +393,7 @@ def parts_of_drawing(drawing: Drawing, rows: pd.DataFrame) -> list[str]:
     has_dots = drawing.value == "measured" and not is_bars
     has_references = bool((~rows["is_own"]).any())
     shown = {
-        "repetitions": has_dots,
+        "repetitions": has_dots and rows["n"].max() > 1,
         "references": is_bars and drawing.value != "deviation" and has_references,
         "limits": has_limits and (has_dots or drawing.value == "efficiency"),
     }

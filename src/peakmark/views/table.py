@@ -228,7 +228,8 @@ def show(
         columns=tuple(kept),
         lines=lines,
         below=(*once, *map(sentence, below)),
-        reading=sentence(reading) if reading else "",
+        # How to read a table says how peakmark measures.
+        reading=sentence(reading) if reading and not frames.printed_in else "",
         general=tuple(map(sentence, general)),
         is_of_layout=is_of_layout,
     )
@@ -332,7 +333,9 @@ def remarks_on_lines(
     of_all = notes.loc[notes["line"].eq(OF_ALL), "short"]
     is_known = is_reference & place.isin(place[~is_reference])
     is_known |= notes["line"].ne(OF_ALL) & notes["short"].isin(of_all)
-    names = notes["about"].map(programs).where(is_reference, "")
+    # The references in a printed table may be right where the report's own program is wrong.
+    is_named = is_reference | (notes["trust"].eq(Trust.NO) & bool(frames.printed_in))
+    names = notes["about"].map(programs).where(is_named, "").fillna("")
     before = notes["trust"].map({str(Trust.NO): "no: "}).fillna("")
     notes["remark"] = (before + names + notes["short"]).map(typeset)
     # The gravest remarks come first.
@@ -415,7 +418,10 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     groups = notes.groupby(family, sort=False)
     own = notes["point"].where(notes["about"].isin(["", *KERNELS.values()]))
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
-    sentences = notes["text"] + remedies
+    sentences = notes["text"]
+    # Who reads numbers that others printed cannot measure again.
+    if not frames.printed_in:
+        sentences += remedies
     # If cases differ in how often it happened or on which server, their sentence leaves this out.
     often = sentences.str.findall(OF_ROW).map(str).groupby([notes[name] for name in family])
     is_varied = often.transform("nunique").gt(1)

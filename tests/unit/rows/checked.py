@@ -68,6 +68,7 @@ def line_of_row(runs, table, limit):
         table=table,
         value=summary.median,
         n=summary.n,
+        printed_in="",
         level=summary.level,
         limit=limit.value,
         limit_kind=limit.kind,

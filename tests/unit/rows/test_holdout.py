@@ -236,6 +236,8 @@ def spoil_network(campaign):
     kernel = "netbench"
     change(campaign, f"{kernel}/LAT-UDP_1B_x1/any", {"lost": 100, "round_trips": 400})
     campaign.of(f"{kernel}/LAT-TCP_1B_x2/any")[0]["measurements"][0]["details"]["p999"] = 1.0
+    printed = {"printed_in": "a report", "notes": ["wrong: a misprint"]}
+    change(campaign, f"{kernel}/UDP_1KiB_x1/any", printed)
     change(campaign, f"{kernel}/UDP_1KiB_x2/any", {"loss": 0.3})
     change(campaign, f"{kernel}/UDP_32KiB_x2/any", {"loss": 0.7})
     for record in campaign.of(f"{kernel}/TCP_1KiB_x1/any"):

@@ -1,6 +1,7 @@
 """The published reports again from their own numbers: averages, efficiencies and runs as printed."""
 
 import csv
+import json
 import math
 
 import msgspec
@@ -11,7 +12,7 @@ from tests.unit import published
 from peakmark.config import layouts, site
 from peakmark.resources import ROOT
 from peakmark.rows import schema
-from peakmark.views import layout_tables
+from peakmark.views import document, layout_tables
 from peakmark.views.table import rows_of
 
 NAME = "disk-patterns-2020"
@@ -107,3 +108,40 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
         assert listed[place][0] == pytest.approx(printed), place
         assert listed[place][1] == pytest.approx(computed, abs=0.006), place
         assert listed[place][2], place
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """The report of Hyperion's numbers: averages, some with deviations and notes."""
+    frames = schema.read(published.FOLDER / "four-subsystems-2018-hyperion")
+    return frames, document.build(frames)
+
+
+def test_a_report_of_printed_numbers_tells_nothing_of_measuring(printed):
+    _, shown = printed
+    text = json.dumps(shown)
+    for words in ("measured once", "irect I/O", "warm-up", "set repetitions", "records of 100 MB"):
+        assert words not in text
+    assert shown["machine"] == [] and "course report" in shown["page_one"]["box"][-1][1]
+
+
+def test_a_printed_deviation_stands_beside_its_average(printed):
+    frames, _ = printed
+    deviations = [
+        each
+        for each in published.load(frames.campaign["name"])
+        if each.metric == "standard_deviation"
+    ]
+    assert frames.rows["sd"].notna().sum() == len(deviations) == 104
+
+
+def test_notes_stand_below_their_table_and_wrong_values_in_no_sentence(printed):
+    frames, shown = printed
+    (cpu,) = shown["sections"][0]["parts"]
+    assert any("a sixth of the rate of two threads" in each for each in cpu["table"]["remarks"])
+    wrong = set(frames.warnings.loc[frames.warnings["case"].eq("wrong"), "point"])
+    of_cpu = frames.findings[
+        frames.findings["table"].eq("cpu") & frames.findings["certainty"].ne("")
+    ]
+    used = {point for points in of_cpu["points"] for point in json.loads(points)}
+    assert used and not used & wrong
