@@ -224,8 +224,8 @@ def without_host(record: StoredRecord) -> str:
     return str(record.data.reason).replace(f" on {record.data.context.host}", "")
 
 
-class Failure(NamedTuple):
-    """A failure that several nodes may have in common.
+class SharedFailure(NamedTuple):
+    """A failure of cells that several nodes may have in common.
 
     Attributes:
         cells: name of the cells: the program, and usually their points.
@@ -239,18 +239,18 @@ class Failure(NamedTuple):
 
 
 def failures_of(results: Results) -> list[dict[str, Any]]:
-    """Return each failure as a mapping with the attributes of ``Failure`` and with ``nodes``.
+    """Return each failure as a mapping with the attributes of ``SharedFailure`` and with ``nodes``.
 
     ``nodes`` lists a node once for each time that it failed.
     """
-    nodes: dict[Failure, list[str]] = defaultdict(list)
+    nodes: dict[SharedFailure, list[str]] = defaultdict(list)
     found = chain(impossible_cells(results), failed_attempts(results), untried_cells(results))
     for failure, node in found:
         nodes[failure].append(node)
     return [failure._asdict() | {"nodes": names} for failure, names in nodes.items()]
 
 
-def impossible_cells(results: Results) -> Iterator[tuple[Failure, str]]:
+def impossible_cells(results: Results) -> Iterator[tuple[SharedFailure, str]]:
     """Yield failure and node of cells that a machine cannot measure.
 
     All points of a program with one reason are one failure.
@@ -262,25 +262,25 @@ def impossible_cells(results: Results) -> Iterator[tuple[Failure, str]]:
         points = list(dict.fromkeys(record.cell.point for record in records))
         name = f"{instrument} {counted(points, NAMED)}"
         for record in records:
-            yield Failure(name, "not possible here", reason), record.data.context.host
+            yield SharedFailure(name, "not possible here", reason), record.data.context.host
 
 
-def failed_attempts(results: Results) -> Iterator[tuple[Failure, str]]:
+def failed_attempts(results: Results) -> Iterator[tuple[SharedFailure, str]]:
     """Yield failure and node of each failed attempt. Each point is one failure."""
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
         what = "failed, repeated later" if record.cell.id in answered else "failed"
         reason = f"{record.data.reason} ({record.data.context.host})"
         name = f"{record.cell.instrument} {record.cell.point}"
-        yield Failure(name, what, reason), record.cell.place
+        yield SharedFailure(name, what, reason), record.cell.place
 
 
-def untried_cells(results: Results) -> Iterator[tuple[Failure, str]]:
+def untried_cells(results: Results) -> Iterator[tuple[SharedFailure, str]]:
     """Yield failure and node of each cell without a record or a failed attempt."""
     tried = {record.cell.id for record in results.attempts}
     for cell in results.missing:
         if cell.id not in tried:
-            yield Failure(cell.instrument, "not measured", "no record yet"), cell.place
+            yield SharedFailure(cell.instrument, "not measured", "no record yet"), cell.place
 
 
 def networks_of(results: Results) -> dict[str, dict[str, Any]]:
