@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_670,
     "machine": 9_330,
     "plan": 8_330,
-    "rows": 23_530,
+    "rows": 23_570,
     "slurm": 4_690,
     "run": 11_340,
     "storage": 3_150,

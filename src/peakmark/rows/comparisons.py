@@ -58,6 +58,11 @@ CHOICES = ["topic", "first", "second", "working_set"]
 """Columns of a frame of pairs: the sentence's heading, the choices' names, the working set in words."""
 POINT = {"of_workload": "for", "of_block": "at", "of_threads": "with"}
 """Column with a word for a part of a row's point -> preposition before such words."""
+COMPARED = [
+    "point", "instrument", "is_own", "is_comparable", "warnings", "unit", "n", "value", "min", "max",
+    *EQUAL, *POINT, "working_set", "printed_in",
+]  # fmt: skip
+"""Columns of a table's rows that the pairs and their sentences use: all others are copied for each pair."""
 INNER = {"Workloads": ("of_block", "of_threads"), "Block size": ("of_workload", "of_threads")}
 """Topic -> column that a group of pairs shares, and column that a part of the group also shares.
 
@@ -78,7 +83,7 @@ def pairs_of_table(
         labels: labels of the table.
         compare: pairs of workloads that are compared besides ``WORKLOADS``.
     """
-    rows = add_speeds(rows)
+    rows = add_speeds(rows[COMPARED])
     own = rows[rows["is_own"]]
     for topic, factor, first, second in choices_of(own, labels, compare):
         on = [name for name in EQUAL if name != factor]
@@ -321,8 +326,9 @@ def covered_points(pairs: pd.DataFrame, every: pd.DataFrame) -> str:
         return f" at all {len(every)} points"
     if len(every) <= 2:
         return words_for(pairs, every.head(0), [*POINT])
-    where = words_for(pairs, every, [*POINT])
-    others = words_for(every.drop(pairs.index), every, [*POINT])
+    words = every[[*POINT]]
+    where = words_for(words.loc[pairs.index], words, [*POINT])
+    others = words_for(words.drop(pairs.index), words, [*POINT])
     but_others = f" at {len(pairs)} of {len(every)} points, not{others}"
     return min(where, but_others, key=len)
 
