@@ -50,7 +50,7 @@ def limit(question: Question) -> Limit:
 
 
 def _rate(question: Question, gpus: Gpus) -> Limit:
-    """Return the operations per second of all SMs at the clock that was observed under load."""
+    """Return the operations per second of all SMs at the clock of ``question``. All GPUs are of one kind."""
     compute, workload = str(gpus[0]["compute"]), question.workload
     ran = question.isa or "an unknown instruction"
     line = _of_chip(compute)

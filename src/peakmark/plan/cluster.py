@@ -494,7 +494,7 @@ def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
 
 
 def groups_of_ranks(config: Planned, cluster: Cluster | None) -> Groups:
-    """Return the groups of nodes of all MPI grids with ``nodes``.
+    """Return index of each MPI grid with ``nodes`` -> the groups of nodes on which its ranks run.
 
     Where Slurm chooses the nodes, each name of a group is ``any``. Without a cluster there is one node.
     """
@@ -506,7 +506,7 @@ def groups_of_ranks(config: Planned, cluster: Cluster | None) -> Groups:
 
 
 def groups_of_hpl(config: Planned, cluster: Cluster | None) -> Groups:
-    """Return the groups of nodes of all CPU grids whose reference HPL has ``nodes``. See ``groups_of_ranks``.
+    """Return index of each CPU grid whose reference HPL has ``nodes`` -> its groups, as ``groups_of_ranks`` does.
 
     Raises:
         ConfigError: the cluster has none of the numbers of nodes.
@@ -543,9 +543,9 @@ def _largest_class(cluster: Cluster | None) -> int:
 
 
 def _first_nodes(counts: Iterable[int | str], cluster: Cluster) -> list[tuple[str, ...]]:
-    """Return groups of nodes: from each class, the first nodes in each of the numbers ``counts``.
+    """Return groups of nodes: for each class and each number n in ``counts``, the first n nodes of the class.
 
-    Numbers that are larger than a class have no group in it.
+    A class of fewer nodes gives no group of n.
     """
     groups: dict[tuple[str, ...], None] = {}  # its keys are an ordered set
     for kind in cluster.kinds:

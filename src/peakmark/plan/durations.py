@@ -109,7 +109,7 @@ class Durations:
     def repeated(self, cells: Collection[Cell]) -> float:
         """Return the most seconds that repetitions of disturbed cells add.
 
-        In the worst case every cell is disturbed each time and waits for other programs.
+        In the worst case every cell is disturbed each time, and waits for other programs for ``WAIT_S`` in all.
         """
         if not self.repeats:
             return 0.0

@@ -259,6 +259,7 @@ def named_options(
     elif plan.cluster is not None and (excluded := plan.cluster.excluded(nodes)):
         named["exclude"] = ",".join(excluded)
     if any(uses_shared_resource(cell, settings) for cell in cells):
+        # Jobs on a shared resource have one name, so that they run one after the other.
         named["dependency"] = "singleton"
     if count := gpus(cells, plan):
         named["gres"] = f"{plan.config.site_facts.gpus.gres}:{count}"

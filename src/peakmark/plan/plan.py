@@ -237,9 +237,11 @@ def _with_memory(cell: Cell, cluster: Cluster | None) -> Cell:
     """Return a cell of HPL over nodes with the memory of its smallest node; others unchanged."""
     if cell.workload != HPL:
         return cell
+    # A memory of 0 bytes is an unknown one, which limits no matrix.
     size = int(job_limits.collect(Host())["memory_bytes"] or 0)
     if cluster is not None:
-        size = cluster.size_of(cell.node)[1] << 20
+        _, mebibytes = cluster.size_of(cell.node)
+        size = mebibytes << 20
     return replace(cell, options={**cell.options, "node_bytes": size})
 
 

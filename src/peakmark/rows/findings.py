@@ -110,7 +110,9 @@ def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame
 def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the best and worst configuration of each workload and working set.
 
-    Workloads with few rows share one, and so do both orders of reading, writing or copying.
+    Workloads of at most ``FEW`` rows share a sentence; more than ``JOINED`` such workloads have none. Another
+    sentence compares both orders of reading, writing or copying. Rows of the workloads in ``SHAPES`` are
+    no configurations to choose from, and left out.
     """
     measured = rows[rows["is_own"] & rows["n"].gt(0) & ~rows["workload"].isin(SHAPES)]
     lines = list(schema.lines(measured.assign(is_right=schema.is_right(measured))))
@@ -120,10 +122,11 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for row in lines:
         name = labels.line(row, lines)
         groups[name].append(row)
+        # The last letter is the order of access: RS reads in sequence, RR at random.
         way = WAYS.get(row.workload[:-1])
         if way:
             ways[name.replace(labels.workload(row), way, 1)].append(row)
-    # Workloads with few rows share a sentence, unless there are many such workloads.
+    # Join the workloads with few rows. A sentence on many of them would say little.
     few = [name for name, members in groups.items() if len(members) <= FEW]
     joined: list[Line] = []
     for name in few:
@@ -143,7 +146,7 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str, Any]:
-    """Return the line of ``findings`` on the best and worst of the rows with one name.
+    """Return the line of ``findings`` on the best and worst of the rows of one workload and working set.
 
     Args:
         labels: labels of the table.

@@ -455,10 +455,10 @@ def slow_parts(
 def frame_of_pairs(
     logs: Mapping[str, NDArray[np.float64]], known: Mapping[str, Collection[str]]
 ) -> pd.DataFrame:
-    """Return a line for each pair: its nodes, the number of uplinks between them, and its interval.
+    """Return a line for each pair: its nodes, the uplinks between them, and its median with confidence interval.
 
     Args:
-        logs: pair -> logarithms of its repetitions; a higher number is slower.
+        logs: pair -> logarithms of the values of its repetitions; a higher number is slower.
         known: switch or uplink -> nodes behind it.
     """
     lines = {}
@@ -518,7 +518,7 @@ def slow_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def parts_of(kind: Kind, slow: pd.DataFrame, sign: int) -> pd.DataFrame:
-    """Return lines of ``fleet`` for slow nodes or pairs, the slowest first, with shares for logarithms.
+    """Return lines of ``fleet`` for slow nodes or pairs, the slowest first. Logarithms in ``slow`` become shares.
 
     Args:
         kind: what the lines of ``slow`` are.

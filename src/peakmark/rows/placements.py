@@ -50,14 +50,15 @@ ROW_ON_HOST = ["point", "instrument", "host"]
 
 
 def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Add ``band`` and ``memory_load``, inferred disturbances to ``causes``, and ``is_usual``.
+    """Add the columns ``band``, ``memory_load`` and ``is_usual``, and inferred disturbances in ``causes``.
 
     Args:
         runs: frame ``runs`` with the readings of each run.
-        facts: host -> its facts. Only virtual machines have bands: elsewhere, pinned threads stay.
+        facts: host -> its facts. Only virtual machines have bands: elsewhere, pinned threads stay on
+            the same cores.
     """
     virtual = [host for host in facts if (facts[host].get("cpu") or {}).get("virtualised")]
-    # Of two CPUs, core to core measures what other runs of two threads read before and after their work.
+    # A run of C2C on two CPUs takes no readings: its value is the same quantity and stands for both.
     is_reading = runs["workload"].eq("C2C") & runs["placed_threads"].eq(2)
     runs = runs.fillna(dict.fromkeys(READINGS, runs["value"].where(is_reading)))
     return runs.pipe(add_bands, virtual).pipe(add_memory_load).pipe(add_neighbours).pipe(mark_usual)

@@ -253,9 +253,11 @@ def start(
                 _reserve(out.fileno())
                 _reserve(err.fileno())
             try:
+                # A signal is handled only when the process is known, so that it can be ended.
                 with cleanup.held():
                     process = Popen(
                         argv,
+                        # A held program waits for its start on standard input.
                         stdin=None if command.is_held else subprocess.DEVNULL,
                         stdout=out,
                         stderr=err,

@@ -468,6 +468,8 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
             _run_preparation(command.preparation, folder, watch.trouble, limits)
         # Run the client, or the only program if the cell has no server.
         kills = job_limits.oom_kills(Host())
+        # Nodes that are measured together start at one moment. A held program waits for it by itself, after its
+        # preparation.
         if not command.is_held:
             request.wait()
         try:

@@ -293,7 +293,10 @@ def survey_facts(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, 
 
 
 def node_name(host: str, facts: Mapping[str, Any]) -> str:
-    """Return the name of a host's node, without its domain: that of Slurm, which may be another, or the host's."""
+    """Return Slurm's name of a host's node, which may differ from the host's name; without Slurm, the host's name.
+
+    Both are without domain.
+    """
     slurm = facts.get("slurm") or {}
     return short_name(slurm.get("node") or host)
 

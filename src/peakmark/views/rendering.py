@@ -147,6 +147,7 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     (folder / "fonts").mkdir()
     shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
     when = datetime.fromisoformat(data["meta"]["newest"])
+    # Group 1 is an escaped backslash and stays. A control character becomes the replacement character.
     text = _CONTROL.sub(lambda match: match[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
     (folder / "data.json").write_text(text, encoding="utf-8", errors="replace")
     try:

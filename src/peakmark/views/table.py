@@ -470,7 +470,7 @@ def gaps(
     *,
     with_limit: bool = True,
 ) -> list[str]:
-    """Return the number of repetitions measured again, and why columns are empty and limits missing.
+    """Return sentences: how many repetitions were measured again, why columns are empty, why limits are missing.
 
     Args:
         frames: the campaign.

@@ -278,12 +278,13 @@ class Run:
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
-        # The time of an earlier output, by which the queue tells it from the job's own. A new job of a single cell has
-        # none.
+        # The time of an earlier output, by which the queue tells it from the job's own. A cell without a record has none.
+        # A job of several cells has one output of its own, whatever records its cells have.
         finding = self.findings.get(cells[0].id)
         before = None
         if len(cells) > 1 or (finding is not None and finding.state != records.ABSENT):
             before = modified(output)
+        # The file in which a job of several cells names the cell that it measures now.
         present = None
         if self.plan.is_grouped:
             present = job.current_path(directory, self.name_of(wildcards))
@@ -431,9 +432,10 @@ class RunInJob(Run):
 
 
 def _log(folder: Path) -> str:
-    """Return the path of a job's log as a pattern of sbatch, which replaces what follows a %.
+    """Return the path of a job's log as a pattern of sbatch, in which %j is the job's id and %% a percent sign.
 
-    sbatch reads a backslash as the end of all patterns, and a job whose log cannot be opened fails.
+    In a path with a backslash sbatch replaces nothing, and a job whose log cannot be opened fails: such a
+    folder has no logs.
     """
     place = str(folder.resolve())
     if "\\" in place:

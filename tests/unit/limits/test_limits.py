@@ -88,7 +88,7 @@ def test_zen_3_at_the_clock_measured_beside_the_row(workload, per_cycle):
     # Threads beyond the cores do not raise it.
     many = cpu(workload, 4, VM, clock_hz=3.2e9)
     assert many.value == limit.value
-    assert many.remarks == ("4 threads on 2 cores: the limit is that of the cores",)
+    assert many.remarks == ("4 threads shared 2 cores: the limit is that of 2 cores",)
 
 
 @cases("limits")

@@ -341,7 +341,8 @@ def wall_seconds(n: int, rate: float, hpcc: bool, processes: int = 1) -> float:
     # Add the other tests, see _MPI_UPDATE_S, with margins of 5 % for the table and 10 % for the time. The table
     # has the largest power of two in words up to half the matrix, and each word gets 4 updates.
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
-    # Processes on several nodes may need most of the longest time, which _UPDATES_ON_NODES_S adds to any N.
+    # The test through MPI runs twice, the local one four times. Between nodes, updates through MPI wait for the
+    # network and may take the longest time at any N. ``estimate`` adds it, and here they count for one process only.
     through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S) if processes == 1 else 0.0
     random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S / processes
     # Other tests, such as PTRANS and DGEMM, generate matrices too.
