@@ -63,17 +63,19 @@ def write_site(workflow, settings, **more):
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param({}, id="srun"),
+        pytest.param({}, id="default"),
+        pytest.param({"launch": "srun"}, id="srun", marks=pytest.mark.trouble),
         pytest.param({"launch": "mpirun"}, id="mpirun", marks=pytest.mark.trouble),
     ],
 )
 def test_ranks_measure_between_two_nodes_and_on_one(equal_workflow, settings):
     measure(equal_workflow, settings, mpi=[BETWEEN, WITHIN, MANY])
-    way = {"mpirun": "mpirun"}.get(settings.get("launch"), "srun --mpi=")
+    # By default mpirun is taken if no ranks of srun start, as was seen once on a busy machine.
+    ways = tuple(settings.values()) or ("srun", "mpirun")
     for record in equal_workflow.records().values():
         assert record["status"] == "ok", record["reason"]
         context, (value,) = record["context"], record["measurements"]
-        assert context["library"]["launch"].startswith(way) and "MPI" in context["library"]["mpi"]
+        assert context["library"]["launch"].startswith(ways) and "MPI" in context["library"]["mpi"]
         hosts = [place.partition(":")[0] for place in value["details"]["rank_cpus"].split()]
         is_between = record["cell"]["variant"] == "2-nodes"
         assert len(set(hosts)) == 1 + is_between and hosts == sorted(hosts)
