@@ -253,7 +253,7 @@ def named_options(
     settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
     nodes = _node_count(cells)
     size = cpus(cells, plan, settings), megabytes(cells, plan)
-    named = site_options(settings, nodes, minutes(cells, plan), *size)
+    named = {"no-requeue": "", **site_options(settings, nodes, minutes(cells, plan), *size)}
     if cells[0].node != ANY:
         named["nodelist"] = ",".join(_named_nodes(cells, plan))
     elif plan.cluster is not None and (excluded := plan.cluster.excluded(nodes)):
@@ -269,7 +269,7 @@ def named_options(
 def site_options(
     settings: SiteSlurm, nodes: int, limit_min: int, cpu_count: int, memory_mb: int
 ) -> dict[str, str]:
-    """Return sbatch's options that depend on the site, by name. Jobs of doctor use them too.
+    """Return the options of sbatch, srun and salloc that depend on the site, by name. Jobs of doctor use them too.
 
     Args:
         settings: section ``slurm`` of the site file.
@@ -282,7 +282,7 @@ def site_options(
     named = {key: str(getattr(settings, key)) for key in keys if getattr(settings, key)}
     if settings.partition:  # sbatch allows no spaces
         named["partition"] = ",".join(slurm.partition_names(settings.partition))
-    named |= {"time": str(limit_min), "nodes": str(nodes), "ntasks-per-node": "1", "no-requeue": ""}
+    named |= {"time": str(limit_min), "nodes": str(nodes), "ntasks-per-node": "1"}
     # Without --cpus-per-task, because Slurm would bind the job to that number of CPUs.
     if settings.exclusive:
         named["exclusive"] = ""

@@ -238,8 +238,9 @@ def _with_memory(cell: Cell, cluster: Cluster | None) -> Cell:
     if cell.workload != HPL:
         return cell
     # A memory of 0 bytes is an unknown one, which limits no matrix.
-    size = int(job_limits.collect(Host())["memory_bytes"] or 0)
-    if cluster is not None:
+    if cluster is None:
+        size = int(job_limits.collect(Host())["memory_bytes"] or 0)
+    else:
         _, mebibytes = cluster.size_of(cell.node)
         size = mebibytes << 20
     return replace(cell, options={**cell.options, "node_bytes": size})

@@ -82,10 +82,11 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
 def _systems(plan: Plan) -> Iterator[str]:
     """Yield a text for each number of nodes on which HPL solves a system: its size and the expected time.
 
-    The rate of one node is the measured one. Before it is measured, it follows from the limit of the node or,
-    if no job has described the node yet, from an ordinary core.
+    The size follows from a guess of the rate of one node: by its clock and instruction sets or, if no job has
+    described the node yet, from an ordinary core. The time follows from the measured rate once there is one.
+    The plan counts one process a node: it does not know the sockets.
     """
-    hpcc = any(tool.instrument == "hpl" and "hpcc" in str(tool.path) for tool in plan.references)
+    hpcc = any(tool.instrument == "hpl" and hpl.is_hpcc(str(tool.path)) for tool in plan.references)
     cells = [cell for cell in plan.cells if cell.workload == HPL and cell.repetition == 0]
     for cell in sorted(cells, key=lambda cell: (nodes_of_ranks(cell.variant), cell.node)):
         cores = plan.cluster.size_of(cell.node)[0] if plan.cluster else grids.threads_of("cores")
@@ -93,7 +94,7 @@ def _systems(plan: Plan) -> Iterator[str]:
         guess, source = hpl.PLANNED_RATE * cores, "assumed"
         if cpu := facts.get("cpu"):
             cores = min(cores, cpu.get("cores") or cores)
-            guess, source = hpl.guess_rate(cpu, frozenset(cpu["isa"]), cores), "by its limit"
+            guess, source = hpl.guess_rate(cpu, frozenset(cpu["isa"]), cores), "by its clock"
         rate = rate_of_one_node(plan.directory, cell)
         if rate is not None:
             source = "measured"

@@ -161,7 +161,10 @@ def places_of(rows: pd.DataFrame) -> pd.Series:
 
 
 def values_of(rows: pd.DataFrame, runs: pd.DataFrame) -> dict[Place, list[float]]:
-    """Return (node, place) -> the kept values of the row, in the order of the repetitions; for places see ``places_of``."""
+    """Return (node, place) -> the kept values of the row, in the order of the repetitions.
+
+    For places see ``places_of``.
+    """
     kept = runs[runs["kept"]].sort_values("repetition", kind="stable")
     of_rows = kept.merge(rows[[*ROW, "place"]], on=ROW)
     grouped = of_rows.groupby(["node", "place"], sort=False)["value"]

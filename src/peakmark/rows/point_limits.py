@@ -230,8 +230,11 @@ def facts_of(node: str, host: str | None, link: str | None, results: Results) ->
 
 
 def answer(question: Question, point: Any) -> Limit:
-    """Return the limit of a point. It is unknown if the number of threads is asked for by a word, such as
-    ``cores``, and no node has said yet how many these are."""
+    """Return the limit of a point.
+
+    It is unknown if the number of threads is asked for by a word, such as ``cores``, and no node has said yet
+    how many these are.
+    """
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)
     return for_row(question)

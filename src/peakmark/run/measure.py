@@ -166,8 +166,8 @@ def measure(request: Request) -> Record:
         failure = error
     except OSError as error:  # the disk of the campaign or of scratch is full or broken
         failure = MeasurementError(sentence(error))
-    # Store a failed attempt, which is the last one. The cell fails only if its first attempt failed. If the machine cannot measure
-    # the cell, this is no failed attempt: its record states the reason.
+    # Store a failed attempt, which is the last one. The cell fails only if its first attempt failed. If the
+    # machine cannot measure the cell, this is no failed attempt: its record states the reason.
     if failure is not None and not (len(attempts) == 1 and isinstance(failure, Unavailable)):
         kept = _keep_failed(request, failure, attempts.pop())
         if not attempts:

@@ -227,11 +227,15 @@ class Results:
         """Return the facts of the node that measured a row.
 
         Facts are searched by host, then by node, then by the node's name in Slurm without its domain. If none of
-        them has facts but the campaign has the facts of a single machine, these are returned. Otherwise the result is empty.
+        them has facts but the campaign has the facts of a single machine, these are returned. Otherwise the
+        result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:
             [only] = self.facts.values()
-        named = {records.node_name(name, facts): facts for name, facts in self.facts.items()}
         found = self.facts.get(host or node) or self.facts.get(node)
-        return found or named.get(short_name(node)) or only
+        return found or self._facts_by_node.get(short_name(node)) or only
+
+    @cached_property
+    def _facts_by_node(self) -> dict[str, Any]:
+        return {records.node_name(host, facts): facts for host, facts in self.facts.items()}

@@ -156,9 +156,8 @@ def plot_roofline(figure: Picture) -> Figure:
         is_rate = of_threads["table"].eq(rates.name)
         rate = of_threads.loc[is_rate, "value"].max()
         steepest = of_threads.loc[~is_rate, "value"].max()
-        if pd.isna(
-            steepest
-        ):  # without a bandwidth, the highest roof begins at the left end of the axis
+        # Without a bandwidth, the highest roof begins at the left end of the axis.
+        if pd.isna(steepest):
             steepest = rate / uses[0]
         panel = Labels(rates).many(int(str(threads)))
         # The triad's dots are drawn as runs, at the operations per second that its bandwidth means.

@@ -262,9 +262,8 @@ def gpu_roofs(frames: CampaignFrames) -> pd.DataFrame:
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     is_rate = rows["workload"].isin(GPU_ROOFS) & rows["variant"].eq("sustained")
-    is_read = (
-        rows["workload"].eq("RS") & rows["block_bytes"].isna()
-    )  # by the fastest kind of access
+    # Reads without a block are those by the fastest kind of access.
+    is_read = rows["workload"].eq("RS") & rows["block_bytes"].isna()
     rates = rows[rows["table"].eq("gpu") & is_rate]
     reads = rows[rows["table"].eq("gpu_throughput") & is_read]
     if rows["node"].nunique() > 1:

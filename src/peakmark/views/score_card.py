@@ -214,11 +214,10 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     # The runs are the repetitions of one node, or one value of each of several nodes.
     if len(measured) > 1:
         runs = tuple(float(each.value) for each in measured)
+        value = statistics.median(runs)
     else:
         runs = values_of(frames.runs, row, "value")
-    value = row.value
-    if len(measured) > 1:
-        value = statistics.median(runs)
+        value = row.value
     shares: tuple[float, ...] = ()
     share = row.efficiency
     if share is not None:
@@ -496,7 +495,10 @@ def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
 
 
 def pairs_table(pairs: list[list[str]]) -> Table:
-    """Return a grid of names and texts. As ``Text``, they may have brackets, which ``rich`` takes for markup elsewhere."""
+    """Return a grid of names and texts.
+
+    As ``Text``, they may have brackets, which ``rich`` takes for markup elsewhere.
+    """
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()

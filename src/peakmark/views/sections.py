@@ -139,7 +139,10 @@ def parts_with(
 
 
 def part_of(shown: ShownTable) -> Part:
-    """Return a part with a table, for HTML (``table``) and for PDF (``paper``), and without findings, figures, formulas."""
+    """Return a part with a table, for HTML (``table``) and for PDF (``paper``).
+
+    It has no findings, figures and formulas yet.
+    """
     return {
         "title": shown.title,
         "on_paper": True,

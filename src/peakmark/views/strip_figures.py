@@ -259,7 +259,10 @@ def plot_dots(
 
 
 def signed_percent(share: float, _: object) -> str:
-    """Return a share as a number of the axis in percent: ``+5`` for 0.05, ``0`` for 0. Matplotlib passes the position too."""
+    """Return a share as a number of the axis in percent: ``+5`` for 0.05, ``0`` for 0.
+
+    Matplotlib passes the position too.
+    """
     return f"{100 * share:+g}" if share else "0"
 
 

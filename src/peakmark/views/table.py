@@ -348,8 +348,8 @@ def remarks_on_lines(
 def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
-    They have short words (column ``short``). Of a value that must not be used, only the reasons for it are shown; if it is
-    that of peakmark's kernel, this holds for the values of all programs in its line.
+    They have short words (column ``short``). Of a value that must not be used, only the reasons for it are
+    shown; if it is that of peakmark's kernel, this holds for the values of all programs in its line.
     """
     is_reason = notes["trust"].eq(Trust.NO)
     is_on_row = notes["about"].isin(["", *KERNELS.values()])
@@ -362,7 +362,8 @@ def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
 def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
     """Return from each family the note with the largest amount. Its text has *up to* if others have less.
 
-    A family are notes that differ only in numbers. Amounts of numbers that are smaller in a worse case are negative. *Up to* would be wrong for them.
+    A family are notes that differ only in numbers. Amounts of numbers that are smaller in a worse case are
+    negative. *Up to* would be wrong for them.
 
     Args:
         notes: lines of ``warnings``; ``amount`` says how bad each is.

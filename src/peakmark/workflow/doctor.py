@@ -263,7 +263,6 @@ def _launchers(known: SiteValues) -> Iterator[Finding]:
         settings = Path(name) / "mpi.json"
         settings.write_bytes(msgspec.json.encode(known.mpi))
         named = jobs.site_options(known.slurm, 2, LAUNCHERS_MIN, 1, durations.PROGRAMS_MB)
-        del named["no-requeue"]  # an option of sbatch only
         named["immediate"] = str(IMMEDIATE_S)
         step = ["srun", "--overlap", "--nodes=1", "--ntasks=1"]
         step += resources.command("measure", "--plan", str(settings), "--launchers")

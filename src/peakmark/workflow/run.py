@@ -411,7 +411,10 @@ class RunInJob(Run):
 
     @property
     def inputs(self) -> list[str]:
-        """Return the input of the rule that measures: none, because the run had the kernels compiled before it submitted the job."""
+        """Return the input of the rule that measures: none.
+
+        The run had the kernels compiled before it submitted the job.
+        """
         return []
 
     @cached_property

@@ -301,7 +301,6 @@ def _tools_on(
         idle = [node.name for node in known if node.name in nodes and node.state == "idle"]
         if idle:
             named = jobs.site_options(settings, len(idle), 1, 1, durations.PROGRAMS_MB)
-            del named["no-requeue"]  # an option of sbatch only
             named |= {"nodelist": ",".join(idle), "immediate": str(ASK_S)}
             path = plan.directory / "plan.json"
             words = resources.command("measure", "--plan", str(path), "--tools", *names)

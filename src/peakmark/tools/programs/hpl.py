@@ -117,7 +117,7 @@ class Hpl(Instrument):
         if library is not None:
             raise base.not_executable(path, f"shared library {library} is not found")
         name = "xhpl"
-        if Path(path).name.startswith("hpcc"):
+        if is_hpcc(path):
             name = "hpcc"
         return Tool(name, path, "unknown")
 
@@ -142,17 +142,12 @@ class Hpl(Instrument):
                 f" and {gigabytes(memory)} of memory",
                 "raise budget_s or lower nb",
             )
-        # HPL reads N, NB and the grid of processes from a file.
         settings = "HPL.dat"
         outputs: tuple[str, ...] = (settings,)
         if hpcc:
             settings = "hpccinf.txt"
             outputs = (settings, HPCC_OUTPUT)
-        rows, columns = process_grid(processes)
-        known = common.option_number(cell, "node_rate") or rate
-        seconds = solution_seconds(n, known * self.nodes(cell))
-        values = {"seconds": seconds, "rate": known / 1e9, "p": rows, "q": columns}
-        files = {settings: data.text("HPL.dat").format(n=n, nb=_nb(cell), **values)}
+        files = {settings: _settings(cell, n, rate, processes)}
         # Set the core type with env(1), so that parse finds it in argv.
         core = core_type(workspace.cpu, workspace.isa)
         words = [] if core is None else [f"{_REQUEST}{core}"]
@@ -192,13 +187,8 @@ class Hpl(Instrument):
             raise ParseError(
                 f"HPL needs {alone} processes, and each found too few others: its MPI library must be that of mpicc"
             )
-        # Read HPL's result. hpcc writes it into a file.
-        hpcc = any(Path(word).name.startswith("hpcc") for word in done.argv)
-        text = done.stdout
-        if hpcc:
-            if HPCC_OUTPUT not in done.files:
-                raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.excerpt(done.stderr)}")
-            text = done.files[HPCC_OUTPUT]
+        hpcc = any(map(is_hpcc, done.argv))
+        text = _printed(done, hpcc)
         rate, details = _read_hpl(text, hpcc)
         if cell.workload == HPL:
             places = _places(cell)
@@ -250,6 +240,24 @@ class Hpl(Instrument):
         rows, columns = process_grid(nodes)
         sent = 64.0 * n * n * (3 * rows + columns) / (2 * rows * columns)
         return replace(cost, fixed_s=_START_OF_RANKS_S + _UPDATES_ON_NODES_S, wire_bits=sent)
+
+
+def is_hpcc(path: str) -> bool:
+    """Return whether a program is hpcc, such as ``hpcc.openmpi``, and not xhpl."""
+    return Path(path).name.startswith("hpcc")
+
+
+def _settings(cell: Cell, n: int, rate: float, processes: int) -> str:
+    """Return the text of the file from which HPL reads N, NB and the grid of processes.
+
+    A comment states the expected time. ``rate`` is the guessed flop/s of a node, if none was measured.
+    """
+    rows, columns = process_grid(processes)
+    known = common.option_number(cell, "node_rate") or rate
+    seconds = solution_seconds(n, known * nodes_of_ranks(cell.variant))
+    return data.text("HPL.dat").format(
+        n=n, nb=_nb(cell), p=rows, q=columns, seconds=seconds, rate=known / 1e9
+    )
 
 
 def _budget(cell: Cell) -> float:
@@ -409,6 +417,15 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
     if wide and (new_amd or new_intel):
         return "SkylakeX"
     return None
+
+
+def _printed(done: Completed, hpcc: bool) -> str:
+    """Return the text with HPL's result, which hpcc writes into a file. Errors: ParseError."""
+    if not hpcc:
+        return done.stdout
+    if HPCC_OUTPUT not in done.files:
+        raise ParseError(f"hpcc left no {HPCC_OUTPUT}: {common.excerpt(done.stderr)}")
+    return done.files[HPCC_OUTPUT]
 
 
 def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:

@@ -39,11 +39,8 @@ class Imb(osu.Osu):
     spack = "intel-mpi-benchmarks"
     conda = None
     build = "make IMB-MPI1 CC=mpicc CXX=mpicxx  # in the sources of Intel MPI Benchmarks"
+    executables = ("IMB-MPI1",)
     header = rb"Intel\(R\) MPI Benchmarks ([0-9]+(?:\.[0-9]+)*)"
-
-    @property
-    def executables(self) -> tuple[str, ...]:
-        return ("IMB-MPI1",)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = [
@@ -63,6 +60,9 @@ class Imb(osu.Osu):
     def values(self, cell: Cell, text: str) -> dict[int, str]:
         if _END not in text:
             raise ParseError("imb: the output has no end")
+        heading = _HEADINGS[mpibench.metric_of(cell)]
+        if cell.workload == "PINGPONG":
+            heading = "t[usec]"
         headings: list[str] = []
         values = {}
         for line in text.splitlines():
@@ -74,17 +74,11 @@ class Imb(osu.Osu):
             elif headings:
                 fields = dict(zip(headings, words, strict=False))
                 size = fields.get("#bytes", "0")
-                value = fields.get(_heading(cell))
+                value = fields.get(heading)
                 if len(words) != len(headings) or value is None or not re.fullmatch("[0-9]+", size):
                     raise ParseError(f"imb: {line[:60]!r} is no line of its table")
                 values[int(size)] = value
         return values
-
-
-def _heading(cell: Cell) -> str:
-    """Return the heading of the column with the value of a cell."""
-    heading = _HEADINGS[mpibench.metric_of(cell)]
-    return "t[usec]" if cell.workload == "PINGPONG" else heading
 
 
 INSTRUMENT = Imb()
