@@ -6,10 +6,6 @@ No values are removed, and only functions that say so assume a distribution. Sou
     [Sen]  Sen, Estimates of the Regression Coefficient Based on Kendall's Tau, JASA 63 (1968),
            pages 1379-1389
     [Ken]  Kendall, Rank Correlation Methods, 4th edition 1970, chapters 4 and 5
-    [MW]   Mann and Whitney, On a Test of Whether One of Two Random Variables is Stochastically
-           Larger than the Other, Annals of Mathematical Statistics 18 (1947), pages 50-60
-    [KW]   Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis, JASA 47 (1952),
-           pages 583-621
     [Sm]   Smyth, Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
            Microarray Experiments, Statistical Applications in Genetics and Molecular Biology 3
            (2004), article 3
@@ -185,21 +181,6 @@ def _trend_p(ranks: tuple[int, ...]) -> float:
     from scipy import stats
 
     return float(stats.kendalltau(np.arange(len(ranks)), ranks).pvalue)
-
-
-def rank_test(groups: Sequence[Values]) -> float:
-    """Return p of the rank-sum test of two samples [MW], or of the Kruskal-Wallis test of more [KW].
-
-    The test of two samples is exact if they have no ties and one of them has at most 8 values.
-    """
-    from scipy import stats
-
-    values = np.concatenate([checked(group) for group in groups])
-    if np.ptp(values) == 0:  # all values are equal: SciPy's test of several groups gives no p
-        return 1.0
-    if len(groups) == 2:
-        return float(stats.mannwhitneyu(*groups).pvalue)
-    return float(stats.kruskal(*groups).pvalue)
 
 
 class Change(NamedTuple):

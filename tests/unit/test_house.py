@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_460,
+    "": 9_420,
     "check": 2_120,
     "config": 5_320,
     "data": 330,
     "limits": 5_670,
     "machine": 9_330,
     "plan": 8_330,
-    "rows": 23_570,
+    "rows": 23_340,
     "slurm": 4_690,
     "run": 11_340,
     "storage": 3_150,
     "tools": 16_290,
-    "views": 27_330,
+    "views": 27_090,
     "workflow": 6_380,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

@@ -34,7 +34,6 @@ def test_a_summary(values, expected):
 def test_equal_values_show_nothing_and_one_value_has_no_spread():
     same = [0.1] * 9
     assert statistics.drift(same) == statistics.Drift(0, 1)
-    assert statistics.rank_test([same] * 3) == 1.0
     with pytest.raises(ValueError, match="at least two"):
         statistics.stdev([5.0])
 
@@ -88,16 +87,6 @@ def test_units_change_nothing_and_backwards_the_drift_turns_round(values, factor
     assert drift is not None and scaled is not None and backward is not None
     assert drift.p == scaled.p == pytest.approx(backward.p) and 0 <= drift.p <= 1
     assert drift.relative == pytest.approx(-backward.relative, rel=1e-6)
-
-
-@pytest.mark.parametrize(("groups", "p"), [
-    ([[1, 2, 3, 4], [5, 6, 7, 8]], 2 / 70),
-    ([[5, 6, 7, 8], [1, 2, 3, 4]], 2 / 70),
-    ([[1, 2, 3], [4, 5, 6]], 2 / 20),
-    ([[1, 1, 1], [1, 1]], 1),
-])  # fmt: skip
-def test_rank_test(groups, p):
-    assert statistics.rank_test(groups) == pytest.approx(p)
 
 
 def test_rows_that_do_not_vary_have_changed_by_nothing():

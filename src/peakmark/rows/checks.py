@@ -37,8 +37,6 @@ FLUSH_S = 1e-3
 """Duration below which a flush wrote nothing to the medium, s."""
 FLUSHED = 1e8
 """Number of written bytes above which a flush that is shorter than ``FLUSH_S`` is reported."""
-SHORTEST_S = 0.5
-"""Shortest run that is not reported, s: in a shorter run, warm-up and late threads matter."""
 RESOLVED = 2.5
 """Largest distance from the median that rounding explains, in steps of the last printed digit: two
 steps, and half a step of tolerance.
@@ -47,8 +45,6 @@ QUIET = 0.05
 """Coefficient of variation up to which a machine counts as quiet (docs/method.md)."""
 DRIFT_P = 0.015
 """Largest p-value of a trend over time that is reported."""
-HOSTS_P = 0.05
-"""Largest p-value of a difference between hosts that is reported."""
 SLOW_GPU = 0.03
 """A GPU is reported if it is slower than the usual GPU of its node by more than this share."""
 HPL_THRESHOLD = 16.0
@@ -152,55 +148,13 @@ def drift_of(values: Sequence[float]) -> statistics.Drift | None:
     return trend
 
 
-def hosts(measured: RowRuns) -> Messages:
-    """Report hosts whose values differ significantly.
-
-    For two hosts the rank-sum test is exact: with three runs on each it cannot reach significance,
-    with four it can.
-    """
-    by_host = defaultdict(list)
-    for run in measured.runs:
-        by_host[host_name(run)].append(run.value)
-    groups = list(by_host.values())
-    if len(groups) < 2:
-        return
-    p = statistics.rank_test(groups)
-    medians = {host: statistics.median(values) for host, values in by_host.items()}
-    lowest, *_, highest = sorted(medians, key=medians.__getitem__)
-    more = medians[highest] / medians[lowest] - 1
-    if p <= HOSTS_P and more > 0:
-        yield message("hosts", case="differ", highest=highest, lowest=lowest, share=more, p=p)
-
-
-def host_name(run: Line) -> str:
-    """Return the host of a run; for two hosts, client and server: ``node1 → node2``."""
-    if run.server_host and run.server_host != run.host:
-        return f"{run.host} → {run.server_host}"
-    return str(run.host)
-
-
 def few(measured: RowRuns) -> Messages:
-    """Report that a row has too few runs for a confidence interval of 95 %."""
+    """Report that a row has a single run, whose spread is not known."""
     row = measured.row
     if row.n == 1 and row.printed_in:
         yield message("few", Trust.CARE, case="printed")
     elif row.n == 1:
-        yield message("few", Trust.CARE, case="once", enough=ENOUGH)
-    elif row.level < statistics.LEVEL:
-        yield message("few", n=row.n, level=row.level, enough=ENOUGH)
-
-
-def short(measured: RowRuns) -> Messages:
-    """Report runs of peakmark's kernels that were shorter than ``SHORTEST_S``."""
-    seconds = []
-    for run in measured.runs:
-        if run.run_seconds is not None:
-            seconds.append(run.run_seconds)
-        elif run.cell_seconds is not None:
-            seconds.append(run.cell_seconds)
-    longest = max(seconds, default=SHORTEST_S)
-    if measured.row.instrument in KERNELS.values() and longest < SHORTEST_S:
-        yield message("short-runs", seconds=min(seconds))
+        yield message("few", Trust.CARE, enough=ENOUGH)
 
 
 def losses(measured: RowRuns) -> Messages:
@@ -561,9 +515,7 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     slow_gpu,
     concurrency,
     scatter,
-    hosts,
     disturbed,
     few,
-    short,
     path,
 )

@@ -253,13 +253,8 @@ def disagreements(point: MeasuredPoint) -> Messages:
             continue
         factor = max(measured.row.ratio, 1 / measured.row.ratio)
         if factor > DISAGREEMENT:
-            names = {"first": point.table.own.heading, "second": program.heading}
-            yield message(
-                "disagreement",
-                factor=factor,
-                compare=SUBSYSTEMS[point.table.subsystem].differs,
-                **names,
-            )
+            compare = SUBSYSTEMS[point.table.subsystem].differs
+            yield message("disagreement", about=program.instrument, factor=factor, compare=compare)
 
 
 def small_solves(point: MeasuredPoint) -> Messages:
@@ -406,7 +401,6 @@ def line_of(note: Message, point: str) -> dict[str, Any]:
         "point": point,
         "about": note.about,
         "code": note.code,
-        "case": note.case,
         "trust": str(note.trust),
         "amount": note.amount,
         "subject": note.subject,

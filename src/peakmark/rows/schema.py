@@ -285,7 +285,6 @@ WARNINGS = _columns(
 point               text   point that the message is about
 about               text   instrument that the message is about; empty for the whole point
 code                text   name of the message
-case                text   variant of the message's text
 trust               text   whether to use the value: ok, care or no
 amount              float  how much, for messages of one code; larger is worse, 0 if it has no amount
 subject             text   what the report explains the message for once each, such as a program; empty for nothing

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config import layouts
 from peakmark.config.layouts import Layout, LayoutColumn, LayoutTable
 from peakmark.formatting import capitalised, natural, percent
 from peakmark.rows import schema
 from peakmark.rows.labels import printed_table, table_of
 from peakmark.rows.schema import CampaignFrames
-from peakmark.tools.tables import BY_NAME, Table
+from peakmark.tools.tables import BY_NAME, TABLES, Table
 from peakmark.views.table import (
     NOT_MEASURED,
     Column,
@@ -34,12 +31,8 @@ from peakmark.views.table import (
 )
 from peakmark.views.usual_tables import three_digits, two_digits, usual_table
 
-NAMED_IN = "disagreement"
-"""Code of warnings whose texts contain names of programs."""
 WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
 """Columns of ``rows`` that determine the line of a point and the position of the line."""
-TEXTS = ["text", "remedy", "short"]
-"""Columns of ``warnings`` that hold texts."""
 COLUMNS = {"measured": "value", "deviation": "sd"}
 """Key ``value`` of a layout's column -> column of ``rows``. Other values of the key, such as ``mean``, are
 the names of their columns.
@@ -74,38 +67,13 @@ def for_print(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
 
 def with_names(frames: CampaignFrames, layout: Layout | None) -> CampaignFrames:
     """Return the frames with the names of programs in a report, see ``printed_table``."""
-    names = {name: names_of(layout, table) for name, table in BY_NAME.items()}
-    programs = []
-    for table, program in zip(frames.rows["table"], frames.rows["program"], strict=True):
-        programs.append(names[table].get(program, program))
-    rows = frames.rows.assign(program=pd.Series(programs, frames.rows.index, dtype="str"))
-    warnings = frames.warnings.copy()
-    # A point begins with the name of its table: ``cpu/any/DP/...``.
-    named = warnings.loc[warnings["code"].eq(NAMED_IN), ["point", *TEXTS]]
-    for table, of_table in named.groupby(named["point"].str.replace("/.*", "", regex=True)):
-        for name in TEXTS:
-            changed = of_table[name].map(partial(renamed, names=names[str(table)]))
-            warnings.loc[of_table.index, name] = changed
-    return replace(frames, rows=rows, warnings=warnings)
-
-
-def names_of(layout: Layout | None, table: Table) -> dict[str, str]:
-    """Return name -> name in a report of a table's programs and workloads, see ``printed_table``."""
-    names, printed = {}, printed_table(layout, table)
-    for program, other in zip(table.series, printed.series, strict=True):
-        names[program.heading] = other.heading
-    for workload in SUBSYSTEMS[table.subsystem].workloads:
-        names[table.workload_label(workload)] = printed.workload_label(workload)
-    return names
-
-
-def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which whole words that are keys of ``names`` are replaced by their values.
-
-    A name within a longer one, such as ``cpu`` in ``cpu.clock_hz``, is kept.
-    """
-    pattern = rf"(?<![\w.-])({'|'.join(map(re.escape, names))})(?![\w-])"
-    return re.sub(pattern, lambda found: names[found[0]], text)
+    names: dict[tuple[str, str], str] = {}
+    for table in TABLES:
+        for program in printed_table(layout, table).series:
+            names[table.name, program.instrument] = program.heading
+    rows = frames.rows
+    programs = [*map(names.get, zip(rows["table"], rows["instrument"], strict=True))]
+    return replace(frames, rows=rows.assign(program=pd.Series(programs, rows.index, dtype="str")))
 
 
 def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:

@@ -8,7 +8,7 @@ or its warnings. ``build`` returns one JSON value that the terminal, Markdown, `
 from __future__ import annotations
 
 import io
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -598,7 +598,6 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     measured = own[own["n"].gt(0)]
     scale = frames.campaign["config"].get("scale", 1)
     caveats = [
-        *wrong_cores(frames),
         *doubtful_rows(measured),
         *disturbed_rows(frames, measured),
         *parts_of_nodes(frames),
@@ -613,15 +612,6 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     if len(measured) < len(own):
         caveats.append(message("holes", rows=len(own) - len(measured), of=len(own)))
     return caveats
-
-
-def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a caveat for each core that computed wrong results more than once."""
-    warnings = frames.warnings
-    wrong = warnings[warnings["code"].eq("wrong-result") & warnings["case"].eq("core")]
-    for core, count in Counter(wrong["subject"]).items():
-        if count > 1:
-            yield message("wrong-result", Trust.NO, case="core-again", core=core, count=count)
 
 
 def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:

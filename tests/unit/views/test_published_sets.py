@@ -139,7 +139,8 @@ def test_notes_stand_below_their_table_and_wrong_values_in_no_sentence(printed):
     frames, shown = printed
     (cpu,) = shown["sections"][0]["parts"]
     assert any("a sixth of the rate of two threads" in each for each in cpu["table"]["remarks"])
-    wrong = set(frames.warnings.loc[frames.warnings["case"].eq("wrong"), "point"])
+    notes = frames.warnings[frames.warnings["code"].eq("note")]
+    wrong = set(notes.loc[notes["trust"].eq("no"), "point"])
     of_cpu = frames.findings[
         frames.findings["table"].eq("cpu") & frames.findings["certainty"].ne("")
     ]
