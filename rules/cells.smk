@@ -3,16 +3,16 @@
 
 rule kernels:
     input:
-        build.sources(),
+        kernel_build.sources(),
     output:
         # Another run may have compiled them by now and measure with them.
-        update(build.programs()),
+        update(kernel_build.programs()),
     log:
-        build.folder() / "build.log",
+        kernel_build.folder() / "build.log",
     localrule: True
     threads: 2
     params:
-        make=lambda wildcards: build.make_command(),
+        make=lambda wildcards: kernel_build.make_command(),
     shell:
         "export MAKEFLAGS=-j{threads}; ({params.make}) > {log:q} 2>&1"
 

@@ -4,7 +4,7 @@ import sys
 from functools import partial
 
 from peakmark.config import campaign
-from peakmark.run import build
+from peakmark.run import kernel_build
 from peakmark.resources import code_digest
 from peakmark.rows import CAMPAIGN, CHECK, FRAMES
 from peakmark.workflow import run, startup

@@ -23,7 +23,7 @@ from peakmark import __version__, files, resources
 from peakmark.check import command as check_command
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, Terminated, mute, sentence, tell
 from peakmark.formatting import plural
-from peakmark.run import build, cleanup
+from peakmark.run import cleanup, kernel_build
 
 if TYPE_CHECKING:
     from peakmark.views.compare import Dataset
@@ -178,14 +178,14 @@ def doctor(options: argparse.Namespace) -> int:
     from peakmark.workflow.doctor import examine, examine_cluster, facts
 
     if options.facts:
-        print(facts(options.scratch, build.folder()))
+        print(facts(options.scratch, kernel_build.folder()))
         return ExitCode.GOOD
     if options.site and not options.slurm:
         raise ConfigError("--site needs --slurm: it sets the options of Slurm jobs")
     if options.slurm:
         text, healthy = examine_cluster(options.site)
     else:
-        text, healthy = examine(options.scratch, build.folder())
+        text, healthy = examine(options.scratch, kernel_build.folder())
     print(text)
     return ExitCode.GOOD if healthy else ExitCode.ERROR
 
@@ -219,8 +219,8 @@ def _plan_arguments(command: ArgumentParser) -> None:
 def plan(options: argparse.Namespace) -> None:
     """Show what would be measured: cells, tools, time, disk space."""
     from peakmark.config import campaign
-    from peakmark.plan import cluster, plan_text
-    from peakmark.plan.plan import RESULTS, complete, make_completed
+    from peakmark.plan import cluster
+    from peakmark.plan.plan import RESULTS, complete, describe, make_completed
     from peakmark.storage import planfile
 
     paths = [Path(campaign.shipped(name, PRESETS)) for name in options.campaign]
@@ -244,7 +244,7 @@ def plan(options: argparse.Namespace) -> None:
                 startup.check_jobs(planned, {}, planned.results.missing)
             except PeakmarkError as error:
                 notes.append(str(error))
-        print("\n".join([plan_text.describe(planned, every_cell=options.cells), *notes]))
+        print("\n".join([describe(planned, every_cell=options.cells), *notes]))
 
 
 def _run_arguments(command: ArgumentParser) -> None:
@@ -538,7 +538,7 @@ def measure(options: argparse.Namespace) -> None:
     from peakmark.run.measure import measure as measure_cell
     from peakmark.storage import planfile
 
-    kernels = options.kernels or build.folder()
+    kernels = options.kernels or kernel_build.folder()
     if options.launchers:
         from peakmark.run import mpi
 

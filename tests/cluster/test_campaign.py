@@ -13,7 +13,7 @@ from testcluster import ClusterError
 from testcluster.processes import wait_until
 from tests.checkout import HOSTILE, TO_RECORDS, TO_TABLES, assert_untouched, hostile_config
 
-from peakmark.machine import mpi
+from peakmark.machine import software
 from workflow import CPU, DISK, NETWORK, Workflow
 
 ADDRESSES = {"node1": "10.77.0.11", "node2": "10.77.0.12"}
@@ -132,7 +132,7 @@ def test_the_doctor_asks_slurm_and_lists_the_nodes_of_each_kind(workflow):
     kinds = re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE)
     assert kinds == [("1", "1"), ("2", "2")]
     assert "srun --nodelist=node1" in said
-    if not mpi.why_not({}):
+    if not software.why_no_mpi({}):
         starts = "^ok      MPI           srun --mpi=pmix starts ranks on two nodes over tcp"
         fails = "^note    MPI           srun --mpi=none starts no ranks on two nodes: ."
         assert re.search(starts, said, re.MULTILINE) and re.search(fails, said, re.MULTILINE)

@@ -14,7 +14,7 @@ import yaml
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
-from peakmark.machine import mpi
+from peakmark.machine import software
 from peakmark.rows import build
 from peakmark.tools import REGISTRY
 from workflow import Workflow
@@ -34,7 +34,7 @@ MANY = {"workloads": ["MSGRATE"], "concurrency": [1], "blocks": ["8B"]}
 
 @pytest.fixture(autouse=True)
 def with_library():
-    if reason := mpi.why_not({}):
+    if reason := software.why_no_mpi({}):
         pytest.skip(reason)
 
 

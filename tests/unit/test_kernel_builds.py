@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.programs import executable, needs
 
-from peakmark.run import build
+from peakmark.run import kernel_build
 
 KERNELS = Path(__file__).parents[2] / "src" / "kernels"
 FLAGS = ("CC", "AR", "CPPFLAGS", "CFLAGS", "LDFLAGS", "WERROR", "MAKEFLAGS", "MAKELEVEL")
@@ -125,7 +125,9 @@ def test_kernels_of_a_campaign_are_those_of_gcc(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for name in ("CC", "AR", "CPPFLAGS", "CFLAGS", "LDFLAGS"):
         monkeypatch.setenv(name, "of-a-module")
-    printed = subprocess.run(["sh", "-c", build.make_command()], capture_output=True, text=True)
+    printed = subprocess.run(
+        ["sh", "-c", kernel_build.make_command()], capture_output=True, text=True
+    )
     assert printed.returncode == 0 and "PATH=" in printed.stdout
     assert "of-a-module" not in printed.stdout
 

@@ -37,7 +37,7 @@ from peakmark.formatting import percent, plural, quantity
 from peakmark.machine import hardware, job_limits
 from peakmark.machine.host import Host
 from peakmark.rows import CHECK, FOLDER
-from peakmark.run import build, noise
+from peakmark.run import kernel_build, noise
 from peakmark.storage import activity
 from peakmark.storage.activity import Activity
 
@@ -578,7 +578,7 @@ def _compare(options: argparse.Namespace) -> Verdict:
         seconds = usual_s
     if not 1 <= seconds <= most_s:
         raise ConfigError(f"--seconds {seconds:g} is not allowed: give 1 to {most_s:g}")
-    kernels = options.kernels or build.folder()
+    kernels = options.kernels or kernel_build.folder()
     try:
         return compare_node(options.campaign, kernels, seconds, options.rows)
     except Unavailable as error:

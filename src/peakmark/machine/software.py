@@ -1,4 +1,4 @@
-"""Read facts of a node's software: Linux, C library, Slurm, peakmark's kernels, libraries and BLAS."""
+"""Read facts of a node's software: Linux, C library, Slurm, peakmark's kernels, libraries, BLAS and MPI's compiler."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import os
 import platform
 import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -63,6 +65,12 @@ else:
 
 It runs in a separate process, because a BLAS starts threads when it is loaded.
 """
+
+_MPI_PROGRAM = "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n"
+"""Smallest program that needs the headers and the library of MPI."""
+_MPI_REMEDY = "install an MPI library with its headers, or name its modules in the site file: mpi: {modules: [openmpi]}"
+_COMPILE_S = 60.0
+"""Longest time, in seconds, in which the smallest program must compile."""
 
 
 def collect_os(host: Host) -> Facts:
@@ -173,3 +181,42 @@ def _library_path() -> list[str]:
     if not path:
         return []
     return [f"LD_LIBRARY_PATH={path}"]
+
+
+# -- the MPI library
+
+
+def mpi_compiler(variables: Mapping[str, str]) -> str | None:
+    """Return the path of mpicc, or None. ``variables`` are those of the site file."""
+    return shutil.which("mpicc", path={**os.environ, **variables}.get("PATH"))
+
+
+def why_no_mpi(variables: Mapping[str, str]) -> str:
+    """Return why no MPI program can be compiled on this machine; empty if one can.
+
+    Args:
+        variables: variables of the site file, in addition to those of this process.
+    """
+    path = mpi_compiler(variables)
+    if path is None:
+        return f"mpicc not found; {_MPI_REMEDY}"
+    # The Makefile of the kernels compiles with gcc too, whatever compiler the library was built with.
+    environment = {**os.environ, **variables, "OMPI_CC": "gcc", "MPICH_CC": "gcc", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            [path, "-x", "c", "-", "-o", os.devnull],
+            input=_MPI_PROGRAM,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_COMPILE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{path} does not compile an MPI program: {error}"
+    if done.returncode == 0:
+        return ""
+    errors = [line for line in done.stderr.splitlines() if "error" in line]
+    reason = errors[0].strip() if errors else f"exit code {done.returncode}"
+    return f"{path} does not compile an MPI program ({reason}); {_MPI_REMEDY}"

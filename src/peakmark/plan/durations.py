@@ -144,5 +144,5 @@ def of(config: Planned, cluster: Cluster | None) -> Durations:
             LOOPBACK_LINK, len(os.sched_getaffinity(0)), repeats=config.repeat_disturbed
         )
     cpus, _ = cluster.size_of(ANY)
-    # On a cluster, ``plan_text`` adds the time between cells, as a part of the overhead of each job and cell.
+    # On a cluster, ``plan.describe`` adds the time between cells, as a part of the overhead of each job and cell.
     return Durations(cpus=cpus, between_s=0.0, repeats=config.repeat_disturbed)

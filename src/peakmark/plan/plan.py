@@ -1,27 +1,31 @@
-"""The plan of a campaign: its cells in running order, its jobs, and how its configuration becomes a plan."""
+"""The plan of a campaign: its cells, its jobs, how its configuration becomes a plan, and what ``peakmark plan`` prints."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from peakmark.catalogue import HPL
+from peakmark import data
+from peakmark.catalogue import HPL, SUBSYSTEMS, nodes_of_ranks
 from peakmark.cell import Cell
 from peakmark.config import campaign as configuration
 from peakmark.config import layouts, site
 from peakmark.config.types import Batch, Planned, SiteSlurm, SiteValues
 from peakmark.errors import ConfigError
-from peakmark.machine import gpu, job_limits, mpi
+from peakmark.formatting import counted, duration, format_size, gigabytes, plural, quantity
+from peakmark.machine import gpu, job_limits, software
 from peakmark.machine.host import Host
 from peakmark.plan import durations, grids
 from peakmark.plan.cluster import (
+    ANY,
     Cluster,
     Settings,
     groups_of_hpl,
@@ -33,11 +37,14 @@ from peakmark.plan.cluster import (
 )
 from peakmark.plan.durations import Durations
 from peakmark.storage.record_types import PlanFile, Reference
-from peakmark.storage.results import Results
+from peakmark.storage.results import Results, rate_of_one_node
 from peakmark.tools import REGISTRY
+from peakmark.tools.programs import hpl
 
 RESULTS = Path("results")
 """Folder of all campaigns, relative to the working directory."""
+JOB_S, CELL_S = 0.5, 0.4
+"""Seconds that each job and each cell take besides the measurement, without the time that Slurm takes."""
 MOST_CELLS = 200_000
 """Largest number of cells of a campaign, twice the largest number that is tested."""
 
@@ -261,7 +268,7 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     needs_mpi = (
         grids_of_mpi or groups_of_hpl(config, cluster)
     ) and not config.site_facts.mpi.modules
-    if needs_mpi and (reason := mpi.why_not(config.site_facts.mpi.environment)):
+    if needs_mpi and (reason := software.why_no_mpi(config.site_facts.mpi.environment)):
         reasons["mpi"] = f"no MPI is measured: {reason}"
     return reasons
 
@@ -388,3 +395,142 @@ def _grouped(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
                 name = f"{name}.{batch}"
         jobs.setdefault(name, []).append(cell)
     return jobs
+
+
+# -- the plan as text
+
+
+def describe(plan: Plan, every_cell: bool = False) -> str:
+    """Describe the cells, reference tools, disk space and expected time of a plan."""
+    times, cluster = plan.durations, plan.cluster
+    missing = plan.results.missing
+    disk, memory = durations.largest(plan.cells)
+    values = {
+        "plan": plan,
+        "times": times,
+        "every_cell": every_cell,
+        "missing": missing,
+        "measured": len(plan.cells) - len(missing),
+        "SUBSYSTEMS": SUBSYSTEMS,
+        "points": _points,
+        "systems": list(_systems(plan)),
+        "disk": disk,
+        "memory": memory,
+    }
+    if cluster is not None:
+        node_seconds, wall = _times(plan, cluster)
+        values |= {
+            "nodes": node_names(cluster),
+            "jobs": len(plan.jobs),
+            "node_seconds": node_seconds,
+            "wall": wall,
+            "pairs": len({cell.place for cell in plan.cells if cell.peer}),
+            "left_out": [f"{name} ({state})" for name, state in cluster.left_out.items()],
+        }
+    return data.rendered("plan.txt.j2", **values)
+
+
+def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
+    """Yield (heading, texts) for each instrument and variant.
+
+    The texts are its workloads, its blocks, its concurrency and its number of repetitions.
+    """
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in sorted(cells, key=attrgetter("id")):
+        groups[cell.instrument, cell.variant].append(cell)
+    for (instrument, variant), group in sorted(groups.items()):
+        heading = instrument
+        if variant:
+            heading = f"{instrument} ({variant})"
+        workloads = dict.fromkeys(cell.workload for cell in group)
+        sizes = sorted({cell.block for cell in group if cell.block})
+        blocks = list(map(format_size, sizes))
+        if any(cell.automatic for cell in group):
+            blocks.append("auto")
+        # Sort numbers before words: False comes before True.
+        concurrency = sorted({(bool(cell.word), cell.asked) for cell in group})
+        counts = Counter((cell.workload, cell.block, cell.asked) for cell in group)
+        columns = [
+            " ".join(workloads),
+            " ".join(blocks),
+            "x" + " ".join(str(value) for _, value in concurrency),
+            plural(max(counts.values()), "repetition"),
+        ]
+        yield heading, columns
+
+
+def _systems(plan: Plan) -> Iterator[str]:
+    """Yield a text for each number of nodes on which HPL solves a system: its size and the expected time.
+
+    The size follows from a guess of the rate of one node: by its clock and instruction sets or, if no job has
+    described the node yet, from an ordinary core. The time follows from the measured rate once there is one.
+    The plan counts one process a node: it does not know the sockets.
+    """
+    hpcc = any(tool.instrument == "hpl" and hpl.is_hpcc(str(tool.path)) for tool in plan.references)
+    cells = [cell for cell in plan.cells if cell.workload == HPL and cell.repetition == 0]
+    for cell in sorted(cells, key=lambda cell: (nodes_of_ranks(cell.variant), cell.node)):
+        cores = plan.cluster.size_of(cell.node)[0] if plan.cluster else grids.threads_of("cores")
+        facts = plan.results.facts_for(cell.node)
+        guess, source = hpl.PLANNED_RATE * cores, "assumed"
+        if cpu := facts.get("cpu"):
+            cores = min(cores, cpu.get("cores") or cores)
+            guess, source = hpl.guess_rate(cpu, frozenset(cpu["isa"]), cores), "by its clock"
+        rate = rate_of_one_node(plan.directory, cell)
+        if rate is not None:
+            source = "measured"
+        nodes = nodes_of_ranks(cell.variant)
+        n = hpl.size_of_system(cell, guess, hpl.node_bytes(cell), hpcc, nodes)
+        if n is None:
+            continue
+        seconds = hpl.solution_seconds(n, (rate or guess) * nodes)
+        of_one = quantity(rate or guess, "FLOP/s", 3)
+        where = plural(nodes, "node")
+        if "nodes" in cell.options:
+            where += f" ({counted(str(cell.options['nodes']).split())})"
+        yield f"HPL, {where}: N = {n} in about {duration(seconds)}, if one reaches {of_one} ({source})"
+
+
+def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
+    """Return the seconds summed over all nodes, and the seconds from the first job's start to the last end.
+
+    Jobs that share no resource run at the same time. Each cell gets its share of its job's overhead.
+    """
+    settings = plan.config.site_facts.slurm
+    # With ``fan_out: node``, one node measures all cells for which Slurm chooses the node.
+    usable = 1
+    if plan.config.fan_out != "node":
+        usable = max(1, cluster.count)
+    overhead = CELL_S + JOB_S * len(plan.jobs) / max(1, len(plan.cells))
+    node_seconds = 0.0
+    # The seconds of each node, and of all cells that use a shared resource, one after the other. The longest of
+    # these queues ends last.
+    queues: dict[str, float] = defaultdict(float)
+    shared = [cell for cell in plan.cells if uses_shared_resource(cell, settings)]
+    # Nodes or pairs that are measured together take the time of one.
+    queues["one at a time"] = plan.durations.total(shared) + overhead * len(shared)
+    for cell in plan.cells:
+        seconds = plan.durations.expected(cell) + overhead
+        node_seconds += seconds * node_count(cell)
+        if cell.node == ANY:  # Slurm spreads such cells over the usable nodes
+            seconds /= usable
+        queues[cell.node] += seconds
+    return node_seconds, max(queues.values(), default=0.0)
+
+
+def node_names(cluster: Cluster) -> str:
+    """Return the nodes of the campaign as a phrase, such as ``n1, n2 and 3 more``.
+
+    If Slurm chooses the nodes, the phrase also has the size of a node, and the nodes that are not used.
+    """
+    chosen = cluster.chosen
+    if chosen is None:
+        return counted(cluster.nodes)
+    size = f"{plural(chosen.cpus, 'CPU')} and {gigabytes(chosen.memory << 20)}"
+    text = f"any of {counted(chosen.nodes)}, equal nodes of {size}"
+    if chosen.stopped:
+        states = [f"{name} ({state})" for name, state in chosen.stopped.items()]
+        text += f"; not usable now: {counted(states)}"
+    excluded = cluster.excluded(count=1)
+    if excluded:
+        text += f"; not used: {counted(excluded)}"
+    return text

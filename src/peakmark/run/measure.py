@@ -38,7 +38,7 @@ from peakmark.machine import gpu, job_limits, network, topology
 from peakmark.machine.facts import cached
 from peakmark.machine.host import Facts, Host
 from peakmark.machine.topology import Topology
-from peakmark.run import build, cleanup, execute, lock, noise, pinning
+from peakmark.run import cleanup, execute, kernel_build, lock, noise, pinning
 from peakmark.storage import activity, planfile, records
 from peakmark.storage.activity import Noise
 from peakmark.storage.record_types import (
@@ -209,7 +209,7 @@ def _new_context(campaign: Path) -> RecordContext:
         host=gethostname(),
         started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
         seconds=0.0,
-        peakmark=build.running_version(campaign),
+        peakmark=kernel_build.running_version(campaign),
         load_before=os.getloadavg()[0],
         job_id=job_limits.job_id(),
     )

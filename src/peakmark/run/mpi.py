@@ -22,8 +22,8 @@ from peakmark.catalogue import KERNELS
 from peakmark.config.types import SiteMpi
 from peakmark.errors import MeasurementError, PeakmarkError, Unavailable
 from peakmark.formatting import listed
-from peakmark.machine import mpi
-from peakmark.run import build, cleanup, execute, pair
+from peakmark.machine import software
+from peakmark.run import cleanup, execute, kernel_build, pair
 from peakmark.tools.base import Command, Completed, ask
 
 FOLDER = "mpi"
@@ -115,10 +115,10 @@ def compile_for(campaign: Path, settings: SiteMpi) -> None:
     for failure in (campaign / FOLDER).glob("no-launch-*"):
         failure.unlink()
     with execute.modules_loaded(settings.modules, settings.environment):
-        reason, mpicc = mpi.why_not({}), mpi.compiler({})
+        reason, mpicc = software.why_no_mpi({}), software.mpi_compiler({})
         if reason or mpicc is None:
             raise Unavailable(reason)
-        folder = build.folder() / f"mpi-{_key(mpicc)}"
+        folder = kernel_build.folder() / f"mpi-{_key(mpicc)}"
         if not (folder / KERNELS["mpi"]).is_file():
             _compile(folder, mpicc)
     text = _text(Compiled(str(folder.resolve()), mpicc))
@@ -132,7 +132,7 @@ def _key(mpicc: str) -> str:
     """Return a digest of the kernels' sources and of the MPI library."""
     digest = hashlib.sha256(ask(mpicc, "-show").encode())
     digest.update(f"{mpicc} {Path(mpicc).resolve().stat().st_mtime_ns}".encode())
-    for source in build.sources():
+    for source in kernel_build.sources():
         digest.update(Path(source).read_bytes())
     return digest.hexdigest()[:16]
 
@@ -144,10 +144,10 @@ def _compile(folder: Path, mpicc: str) -> None:
     # that the finished program is moved.
     script = (
         'new=$(mktemp -d -p .); trap \'rm -rf "$new"\' EXIT; cp -r --no-preserve=mode "$1" "$new/src"; '
-        f'{build.MAKE} -C "$new/src" BUILD=.. PROBE= VERSION={__version__} MPICC="$2" ../mpibench '
+        f'{kernel_build.MAKE} -C "$new/src" BUILD=.. PROBE= VERSION={__version__} MPICC="$2" ../mpibench '
         '&& mv "$new/mpibench" mpibench'
     )
-    sources = str(build.SOURCES.resolve())
+    sources = str(kernel_build.SOURCES.resolve())
     try:
         done = subprocess.run(
             ["bash", "-c", script, "compile", sources, mpicc],

@@ -25,7 +25,7 @@ from peakmark.machine import gpu, software, storage
 from peakmark.machine.facts import collect
 from peakmark.machine.host import Host, chosen
 from peakmark.plan import durations, jobs
-from peakmark.run import build, mpi
+from peakmark.run import kernel_build, mpi
 from peakmark.slurm import commands, failures
 from peakmark.tools import REGISTRY, Instrument, references
 from peakmark.tools import present as present_tools
@@ -76,7 +76,7 @@ def _line(mark: str, subject: str, text: str) -> str:
 
 def _programs() -> Iterator[Finding]:
     """Yield where gcc and make are. A missing one is only a note if the kernels are compiled already."""
-    mark = "note" if build.up_to_date() else "missing"
+    mark = "note" if kernel_build.up_to_date() else "missing"
     for program in ("gcc", "make"):
         path = shutil.which(program)
         if path:
@@ -257,7 +257,7 @@ def _examine_jobs(known: SiteValues) -> tuple[str, bool]:
 
 def _launchers(known: SiteValues) -> Iterator[Finding]:
     """Yield which launchers start ranks of MPI on two nodes, and why others do not. A short job tries them."""
-    shared = build.folder().absolute()  # the node sees the kernels, and so this folder
+    shared = kernel_build.folder().absolute()  # the node sees the kernels, and so this folder
     shared.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="doctor-", dir=shared) as name:
         settings = Path(name) / "mpi.json"

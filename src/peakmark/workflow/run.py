@@ -26,10 +26,9 @@ from peakmark.errors import tell
 from peakmark.formatting import duration, parse_duration, plural
 from peakmark.plan import cluster, jobs
 from peakmark.plan.cluster import Cluster
-from peakmark.plan.plan import RESULTS, Plan, complete, make_completed
-from peakmark.plan.plan_text import node_names
+from peakmark.plan.plan import RESULTS, Plan, complete, make_completed, node_names
 from peakmark.rows import FOLDER as ROWS
-from peakmark.run import build, cleanup, job, lock, mpi
+from peakmark.run import cleanup, job, kernel_build, lock, mpi
 from peakmark.slurm.queue import Queue, Task, modified
 from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
@@ -89,9 +88,9 @@ class Run:
         startup.check_folder(self.plan.directory)
         self.findings = startup.survey(self.plan.results)
         self.findings |= startup.other_tools(self.plan, self.findings, self.overrides)
-        self.kernels_ready = build.up_to_date()
+        self.kernels_ready = kernel_build.up_to_date()
         if not self.kernels_ready and self.missing_cells:
-            startup.check_compiler(build.folder())
+            startup.check_compiler(kernel_build.folder())
         tell(*startup.check(self.plan, self.missing_cells))
         Run.current = self
 
@@ -207,7 +206,7 @@ class Run:
             return []
         inputs = []
         if not self.kernels_ready:
-            inputs += build.programs()
+            inputs += kernel_build.programs()
         if self.plan.is_grouped or startup.is_unfit(self.findings[missing[0].id]):
             # Snakemake compares the contents of small inputs too.
             TRIGGER.parent.mkdir(exist_ok=True)
@@ -345,7 +344,7 @@ class Run:
             startup.ignore_sighup(directory / "logs" / "hangup.log")
         if any(cell.subsystem == "mpi" for cell in self.missing_cells):
             mpi.compile_for(directory, self.plan.config.site_facts.mpi)
-        build.keep_version(directory)
+        kernel_build.keep_version(directory)
         # Write everything that a cell needs. The plan is last, because it shows that the rest exists.
         config = json.dumps(self.config, indent=1, sort_keys=True)
         files.renew(directory / "config.json", f"{config}\n")
@@ -454,5 +453,5 @@ def shell_prefix() -> str:
 def measure_command(campaign: Path) -> str:
     """Return the command with which rules call ``peakmark measure``, with braces doubled for Snakemake."""
     plan = str(campaign / "plan.json")
-    argv = resources.command("measure", "--kernels", str(build.folder()), "--plan", plan)
+    argv = resources.command("measure", "--kernels", str(kernel_build.folder()), "--plan", plan)
     return shlex.join(["exec", *argv]).replace("{", "{{").replace("}", "}}")

@@ -33,7 +33,7 @@ from peakmark.machine.host import Host
 from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY
 from peakmark.plan.plan import Plan
-from peakmark.run import build, job
+from peakmark.run import job, kernel_build
 from peakmark.run import lock as run_lock
 from peakmark.slurm import commands, failures
 from peakmark.storage import records
@@ -293,7 +293,7 @@ def _tools_on(
     """Return node -> its tools, see ``job.tools_here``, for this machine and for nodes that are idle in Slurm."""
     if plan.cluster is None:
         here = filter(slurm.is_here, nodes)
-        return dict.fromkeys(here, job.tools_here(plan.results.plan, names, build.folder()))
+        return dict.fromkeys(here, job.tools_here(plan.results.plan, names, kernel_build.folder()))
     settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
     found: dict[str, dict[str, Tool | None]] = {}
     try:

@@ -10,7 +10,8 @@ from tests.unit.plan.planned import CPU, NETWORK, where
 from peakmark import slurm
 from peakmark.config.types import Planned
 from peakmark.errors import ConfigError
-from peakmark.plan import cluster, jobs, plan_text
+from peakmark.plan import cluster, jobs
+from peakmark.plan.plan import describe, node_names
 from peakmark.storage import records
 from peakmark.storage.results import Results
 
@@ -32,7 +33,7 @@ POOL |= {"concurrency": [1], "pool": "1GiB"}
 
 
 def lines(one, start):
-    return [line for line in plan_text.describe(one).splitlines() if line.startswith(start)]
+    return [line for line in describe(one).splitlines() if line.startswith(start)]
 
 
 def test_the_plan_names_the_chosen_class(planned):
@@ -100,7 +101,7 @@ def test_a_node_that_cannot_be_used_now_is_named(choose):
     found = choose([*nodes("n1", "n2"), *nodes("n4", state="drained")]).choose(
         1, 1, needs_pair=False
     )
-    assert plan_text.node_names(found).endswith("; not usable now: n4 (drained)")
+    assert node_names(found).endswith("; not usable now: n4 (drained)")
 
 
 def test_a_second_run_keeps_the_class_of_the_first(tmp_path, choose):

@@ -6,8 +6,9 @@ import pytest
 
 from peakmark import plan
 from peakmark.config import campaign
-from peakmark.plan import durations, jobs, plan_text
+from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import Cluster
+from peakmark.plan.plan import _times, describe
 from peakmark.resources import ROOT
 from peakmark.run import job
 from peakmark.storage import planfile
@@ -35,7 +36,7 @@ def test_a_plan_says_what_measuring_again_may_take():
     assert never.durations.repeated(cells) == 0.0
     waiting = durations.WAIT_S * len(cells)
     assert times.repeated(cells) == pytest.approx(2 * times.total(cells) + waiting)
-    lines = {plan_text.describe(made).count("repeat_disturbed: 2") for made in (never, twice)}
+    lines = {describe(made).count("repeat_disturbed: 2") for made in (never, twice)}
     assert lines == {0, 1}
     part = planfile.Part(Path("results/c"), twice.results.plan, cells)
     assert job.request(part, cells[0], Path()).repeats == 2
@@ -62,6 +63,6 @@ def test_pairs_that_are_measured_together_take_the_time_of_one():
     def wall(**pairs):
         grid = {"workloads": ["TCP"], "blocks": ["1KiB"], "concurrency": [1], "seconds": 600}
         values = {"nodes": "all", "fan_out": "node", "network": [{**grid, "pairs": "all", **pairs}]}
-        return plan_text._times(plan.make({**values, "repetitions": 1}, four), four)[1]
+        return _times(plan.make({**values, "repetitions": 1}, four), four)[1]
 
     assert wall(together=True) == pytest.approx(1.5 * wall(), rel=0.05)

@@ -12,7 +12,8 @@ from peakmark.config.types import SiteValues
 from peakmark.errors import ConfigError
 from peakmark.machine import gpu
 from peakmark.machine.topology import CpuLocation
-from peakmark.plan import grids, jobs, plan_text
+from peakmark.plan import grids, jobs
+from peakmark.plan.plan import describe
 from peakmark.resources import ROOT
 from peakmark.run import pinning
 from peakmark.slurm.commands import Node
@@ -68,7 +69,7 @@ def test_a_machine_without_a_driver_plans_the_rest_and_says_why(gpus):
     assert "cublas" not in {tool.instrument for tool in made.references}
     reason = f"no GPU is measured: {NO_DRIVER}"
     assert made.to_json()["left_out"] == {"gpu": reason}
-    assert plan_text.describe(made).count(reason) == 1
+    assert describe(made).count(reason) == 1
     with pytest.raises(ConfigError, match="nothing to measure: no GPU is measured"):
         plan.make({"gpu": [RATES]})
 

@@ -6,8 +6,9 @@ from tests.unit.plan.planned import DISK, where
 
 from peakmark.catalogue import HPL, disk_variant
 from peakmark.errors import ConfigError
-from peakmark.plan import jobs, plan_text
+from peakmark.plan import jobs
 from peakmark.plan import plan as plan_module
+from peakmark.plan.plan import describe
 from peakmark.storage import records
 
 SITE = "{schema: 1, name: here, slurm: {scratch_shared: true}}"
@@ -61,7 +62,7 @@ def test_each_class_measures_its_first_nodes_in_one_job(shared):
         ("big1", "big2"): "psync-nodes2",
     }
     assert all(cell_of(cell.to_json()) == cell for cell in one.cells)
-    assert "jobs          6" in plan_text.describe(one)
+    assert "jobs          6" in describe(one)
 
 
 def test_a_job_of_several_nodes_may_write_and_wait_for_all_of_them(shared):
@@ -76,7 +77,7 @@ def test_a_job_of_several_nodes_may_write_and_wait_for_all_of_them(shared):
 @pytest.fixture
 def library(monkeypatch):
     """As if this machine had an MPI library."""
-    monkeypatch.setattr(plan_module.mpi, "why_not", lambda _variables: "")
+    monkeypatch.setattr(plan_module.software, "why_no_mpi", lambda _variables: "")
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_hpl_takes_the_share_of_the_memory_of_all_nodes(systems):
         ("big1", "1-nodes"): "big1", ("big1", "2-nodes"): "big1 big2",
     }  # fmt: skip
     # N^2 of 8 bytes are half of the memory, and 2/3 N^3 operations are done by 8 CPUs of 15 GFLOP/s on each node.
-    said = plan_text.describe(one)
+    said = describe(one)
     reaching = "if one reaches 120 GFLOP/s (assumed)"
     assert f"HPL, 2 nodes (n1 and n2): N = 22848 in about 33 s, {reaching}" in said
     assert f"HPL, 4 nodes (n1, n2, n3 and n4): N = 32256 in about 47 s, {reaching}" in said
@@ -154,7 +155,7 @@ def test_the_rate_of_one_node_predicts_that_of_several(systems, folder):
     (single,) = [cell for cell in one.cells if cell.variant == "1-nodes"]
     known = struct(single, [measurement(single, "rate", 5e11)])
     records.write(one.results.record_path(single), known)
-    said = plan_text.describe(one)
+    said = describe(one)
     assert "HPL, 2 nodes: N = 22848 in about 8 s, if one reaches 500 GFLOP/s (measured)" in said
 
 

@@ -9,9 +9,10 @@ from tests.unit.plan.planned import NETWORK, where
 
 from peakmark import slurm
 from peakmark.errors import ConfigError
-from peakmark.plan import jobs, plan_text
+from peakmark.plan import jobs
 from peakmark.plan import plan as plan_module
 from peakmark.plan.cluster import rounds
+from peakmark.plan.plan import describe
 from peakmark.slurm import commands
 from peakmark.storage import planfile
 
@@ -54,11 +55,11 @@ def test_each_pair_is_a_row_of_client_and_server(planned):
     for name, cells in jobs_of.jobs.items():
         assert planfile.job(Path("plan.json"), name).cells == (*cells,)
     every = planned(where(nodes=NODES), network=grid("all"))
-    assert len(every.cells) == 6 and "pairs         6" in plan_text.describe(every)
+    assert len(every.cells) == 6 and "pairs         6" in describe(every)
 
 
 def test_mpi_measures_pairs_too(planned, monkeypatch):
-    monkeypatch.setattr(plan_module.mpi, "why_not", lambda _variables: "")
+    monkeypatch.setattr(plan_module.software, "why_no_mpi", lambda _variables: "")
     keys = {"workloads": ["PINGPONG"], "concurrency": [1], "blocks": ["8B"], "pairs": "all"}
     one = planned(where(nodes=NODES), mpi=[keys], fan_out="node")
     assert {frozenset((cell.node, cell.peer)) for cell in one.cells} == {

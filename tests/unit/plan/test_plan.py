@@ -11,8 +11,9 @@ from peakmark.config import campaign
 from peakmark.errors import ConfigError
 from peakmark.machine import topology
 from peakmark.machine.host import Host
-from peakmark.plan import grids, jobs, plan_text
+from peakmark.plan import grids, jobs
 from peakmark.plan.cluster import Cluster
+from peakmark.plan.plan import describe
 from peakmark.resources import ROOT
 from peakmark.tools import REGISTRY, references
 from peakmark.tools.programs import rambench
@@ -89,17 +90,17 @@ def test_a_missing_tool_has_a_reason_and_no_cell(monkeypatch):
     made = make(disk=[DISK])
     assert instruments(made) == {"diskbench"}
     assert {one.instrument for one in made.references if one.reason} == {"fio", "iozone"}
-    assert "apt-get install fio" in plan_text.describe(made)
+    assert "apt-get install fio" in describe(made)
     assert {"iozone", "fio"} <= instruments(make(disk=[DISK], tools_on="nodes"))
 
 
 def test_a_tool_can_be_left_out_and_the_description_says_so(every_tool):
     made = make(disk=[DISK], tools={"fio": False})
     assert "fio" not in instruments(made) and "tools.fio" in str(made.references[0].reason)
-    text = plan_text.describe(made)
+    text = describe(made)
     for word in (f"{len(made.cells)} cells", "iozone", "tools.fio", "GB at most", "about"):
         assert word in text
-    listed = plan_text.describe(made, every_cell=True)
+    listed = describe(made, every_cell=True)
     assert all(cell.id in listed for cell in made.cells)
 
 
@@ -109,7 +110,7 @@ def test_latency_of_memory_has_no_working_set_and_may_leave_the_area_to_the_node
     made = make(memory=[{**grid, "references": {"pmbw": {}}}])
     every = {f"LAT_{block}_x{threads}" for block in ("16KiB", "auto") for threads in (1, 2)}
     assert set(points(made, "rambench")) == every
-    assert "16KiB auto" in plan_text.describe(made)
+    assert "16KiB auto" in describe(made)
 
 
 def test_quick_shows_the_usual_workloads_and_every_instrument(every_tool):

@@ -11,7 +11,7 @@ from tests.unit.hostile import CELL, KERNELS
 
 from peakmark.errors import MeasurementError
 from peakmark.rows.build import judge
-from peakmark.run import build, execute
+from peakmark.run import execute, kernel_build
 from peakmark.run.measure import Request, measure
 from peakmark.storage import records
 from peakmark.storage.results import Results
@@ -77,7 +77,7 @@ def test_doctor_starts_every_kernel(tmp_path, peakmark, monkeypatch):
     for name in ("rambench", "diskbench", "netbench"):
         (built / name).symlink_to(KERNELS / name)
     write_program(built / "cpubench", REAL.read_bytes()[:5000])
-    monkeypatch.setattr(build, "folder", lambda: built)
+    monkeypatch.setattr(kernel_build, "folder", lambda: built)
     done = peakmark("doctor")
     assert done.returncode == 4
     *findings, _, verdict = done.stdout.splitlines()

@@ -12,7 +12,7 @@ import pytest
 import peakmark
 from peakmark.cell import Cell
 from peakmark.resources import ROOT, version
-from peakmark.run import build
+from peakmark.run import kernel_build
 from peakmark.storage import planfile, records
 
 CELLS = [
@@ -46,14 +46,14 @@ It waits for no other measurement on this machine, as these may last longer than
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """A planned campaign whose first cell has been measured on this host."""
-    if not all(Path(program).is_file() for program in build.programs()):
+    if not all(Path(program).is_file() for program in kernel_build.programs()):
         pytest.skip("the kernels are not compiled: make kernels")
     folder = tmp_path_factory.mktemp("results") / "light"
     cells = [{"id": cell.id, "job": "any.own", **cell.to_json()} for cell in CELLS]
     config = {"tools": {}, "modules": {}}
     plan = {"campaign": "light", "config": config, "cluster": None, "cells": cells}
     planfile.write(folder / "plan.json", plan)
-    build.keep_version(folder)
+    kernel_build.keep_version(folder)
     run(folder, "--cell", CELLS[0].id)
     return folder
 
@@ -92,7 +92,7 @@ def test_a_cell_is_light_and_a_job_measures_each_of_its_cells_once(campaign):
 
 @pytest.mark.parametrize("what", ["older", "root", "absent", "same"])
 def test_code_that_changed_is_asked_for_again(campaign, what):
-    path = campaign / build.VERSION_FILE
+    path = campaign / kernel_build.VERSION_FILE
     kept = {**json.loads(path.read_text()), "version": "an earlier answer"}
     path.write_text(json.dumps(kept | ({"root": "/elsewhere"} if what == "root" else {})))
     if what == "older":  # as if a source were changed after git was asked

@@ -10,7 +10,7 @@ from tests.programs import executable
 
 from peakmark.errors import PeakmarkError
 from peakmark.resources import ROOT
-from peakmark.run import build
+from peakmark.run import kernel_build
 from peakmark.workflow import startup
 
 
@@ -33,37 +33,37 @@ def _make(sources):
 def test_what_make_calls_up_to_date_is(sources):
     """Also where a newer source belongs to one program or to none, or a program is missing."""
     built = sources.parents[1] / "build/kernels"
-    assert build.up_to_date(sources, built)
+    assert kernel_build.up_to_date(sources, built)
     for name in ("net/plan.c", "net/plan.h", "cppcheck.cfg"):
         newest = max(path.stat().st_mtime_ns for path in built.iterdir())
         os.utime(sources / name, ns=(newest + 1, newest + 1))
-        assert not build.up_to_date(sources, built), name
+        assert not kernel_build.up_to_date(sources, built), name
         _make(sources)
-        assert build.up_to_date(sources, built), name
+        assert kernel_build.up_to_date(sources, built), name
     (built / "netbench").unlink()
-    assert not build.up_to_date(sources, built)
+    assert not kernel_build.up_to_date(sources, built)
     _make(sources)
-    assert build.up_to_date(sources, built)
+    assert kernel_build.up_to_date(sources, built)
 
 
 def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(tmp_path, monkeypatch):
     """And the processes that a run starts, on nodes without a compiler too, use those of the run."""
-    monkeypatch.setattr(build, "IS_CHECKOUT", False)
-    monkeypatch.setattr(build, "CACHE", tmp_path)
+    monkeypatch.setattr(kernel_build, "IS_CHECKOUT", False)
+    monkeypatch.setattr(kernel_build, "CACHE", tmp_path)
 
     def key(version):
         executable(tmp_path / "gcc", f"#!/bin/sh\necho {version}\n")
-        build.folder.cache_clear()
-        return build.folder()
+        kernel_build.folder.cache_clear()
+        return kernel_build.folder()
 
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.delenv(build.VARIABLE, raising=False)
+    monkeypatch.delenv(kernel_build.VARIABLE, raising=False)
     first = key("gcc 12")
     assert first.parent == tmp_path
     assert key("gcc 13") == first
-    monkeypatch.delenv(build.VARIABLE)
+    monkeypatch.delenv(kernel_build.VARIABLE)
     assert key("gcc 13") != first
-    build.folder.cache_clear()
+    kernel_build.folder.cache_clear()
 
 
 @pytest.mark.parametrize("missing", ["make", "gcc"])
