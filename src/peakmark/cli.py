@@ -336,7 +336,7 @@ def report(options: argparse.Namespace) -> None:
     from peakmark.workflow.status import collect_report, print_summary
 
     with opened(options.campaign) as folder:
-        content = collect_report(folder)
+        content = collect_report(folder, keep=options.output is None)
         if options.output is not None:
             print(rendering.write(content, options.output))
         elif options.campaign.is_file():

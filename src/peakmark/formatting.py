@@ -120,17 +120,17 @@ def significant(value: float, digits: int = 4, step: float = 0.0) -> str:
     """Return ``value`` with ``digits`` significant digits, without an exponent.
 
     Digits before the decimal point are not rounded. The text has at most ``MAX_DECIMALS`` decimals,
-    so that 1e-12 becomes ``0.00000000``.
+    so that 1e-12 becomes ``0``.
 
     Args:
         value: the value.
         digits: number of significant digits.
         step: resolution of the instrument in the same unit. Finer decimals are not shown.
     """
-    if value == 0:
-        return "0"
     if not math.isfinite(value):
         return str(value)
+    if round(value, MAX_DECIMALS) == 0:
+        return "0"
     exponent = math.floor(math.log10(abs(value)))
     decimals = min(MAX_DECIMALS, max(0, digits - 1 - exponent))
     if step > 0:

@@ -113,8 +113,7 @@ class LayoutColumn(Keys, frozen=True):
     Attributes:
         text: Text, in which {workload}, {concurrency}, {block} and {variant} are replaced.
         value: Value to print. measured is the layout's value; interval is the distance of the median from the
-            farther end of its interval, in percent; run is one repetition; with mean, efficiencies are
-            computed from the mean too.
+            farther end of its interval, in percent; run is one repetition.
         of: Instrument that measured the value. Default: peakmark's kernel.
         run: Number of the repetition, from 1.
         formula: Formula of an efficiency in percent that a published report uses instead of the share
@@ -128,8 +127,6 @@ class LayoutColumn(Keys, frozen=True):
         Literal[
             "measured",
             "interval",
-            "mean",
-            "median",
             "deviation",
             "run",
             "theoretical",

@@ -9,7 +9,6 @@ says how often a stated difference is false.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -274,21 +273,28 @@ def sentences(table: Table, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
         table: table of the pairs.
         pairs: pairs of the table, as ``judged`` returns them.
     """
+    # Pairs of workloads have no word for one.
+    workloads = pairs[pairs["of_workload"].ne("")].drop_duplicates("of_workload")
     for _, every in pairs.groupby(CHOICES, sort=False):
         clear = every.dropna(subset="direction")
         # A range such as 1.1 to 350 times would say little on either end.
         is_large = np.log10(clear["factor"]).abs().ge(2)
         for _, same in clear.groupby(["direction", "certainty", is_large], sort=False):
-            yield sentence(table, same, every)
+            yield sentence(table, same, every, workloads)
 
 
-def sentence(table: Table, pairs: pd.DataFrame, every: pd.DataFrame) -> dict[str, Any]:
-    """Return the line of ``findings`` for pairs with the same result, of every pair with these choices."""
+def sentence(
+    table: Table, pairs: pd.DataFrame, every: pd.DataFrame, workloads: pd.DataFrame
+) -> dict[str, Any]:
+    """Return the line of ``findings`` for pairs with the same result, of every pair with these choices.
+
+    ``workloads`` has a pair of each workload of the table.
+    """
     pair = pairs.iloc[0]
     better, worse, factors = pair["first"], pair["second"], pairs["factor"]
     if pair["direction"] < 0:
         better, worse, factors = worse, better, 1 / factors
-    where = covered_points(pairs, every)
+    where = covered_points(pairs, every, workloads)
     # The report's method says that other differences hold in every repetition.
     if pair["certainty"] in (*CERTAINTY.values(), PRINTED):
         where += f", {pair['certainty']}"
@@ -312,23 +318,24 @@ def sentence(table: Table, pairs: pd.DataFrame, every: pd.DataFrame) -> dict[str
         "factor_low": factors.min(),
         "factor_high": factors.max(),
         "certainty": pair["certainty"] if pair["direction"] else "level",
-        "points": json.dumps([*pairs["point"]], ensure_ascii=False),
+        "points": pairs["point"],
         "text": f"{capitalised(text)}.",
     }
 
 
-def covered_points(pairs: pd.DataFrame, every: pd.DataFrame) -> str:
+def covered_points(pairs: pd.DataFrame, every: pd.DataFrame, workloads: pd.DataFrame) -> str:
     """Return the part of a sentence that says at which of every pair it holds.
 
     Examples are `` at all 7 points``, `` for RS at 64 KiB with 1 thread`` and `` at 6 of 7 points, not for RS``.
+    If every pair is of some workloads of the table only, these are named.
     """
     if len(pairs) == len(every) > 2:
-        return f" at all {len(every)} points"
+        of_some = words_for(every.drop_duplicates("of_workload"), workloads, ["of_workload"])
+        return f"{of_some} at all {len(every)} points"
     if len(every) <= 2:
         return words_for(pairs, every.head(0), [*POINT])
-    words = every[[*POINT]]
-    where = words_for(words.loc[pairs.index], words, [*POINT])
-    others = words_for(words.drop(pairs.index), words, [*POINT])
+    where = words_for(pairs, every, [*POINT])
+    others = words_for(every.drop(pairs.index), every, [*POINT])
     but_others = f" at {len(pairs)} of {len(every)} points, not{others}"
     return min(where, but_others, key=len)
 

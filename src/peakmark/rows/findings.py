@@ -24,7 +24,7 @@ from peakmark.rows.labels import Labels, labels_of, parallel_efficiency, table_o
 from peakmark.rows.point_limits import ABOVE
 from peakmark.tools.tables import TABLES, Table
 
-NO_PAIRS = pd.DataFrame(columns=comparisons.CHOICES)
+NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
 FEW = 3
 """Workloads with at most this many rows share a sentence on their best and worst configuration."""
 JOINED = 4
@@ -64,8 +64,10 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
             *scaling(labels, calm),
             *link_sentences(frames, labels),
         ]
-        # A finding on a link names no points.
-        lines += [{"table": name, "points": "[]", **line} for line in found]
+        for line in found:
+            # A finding on a link names no points.
+            points = json.dumps([*line.get("points", [])], ensure_ascii=False)
+            lines.append({"table": name, **line, "points": points})
     for note in placements.describe(frames):
         lines.append({"topic": "Placements", "text": note.full_sentence})
     return schema.typed("findings", pd.DataFrame(lines))
@@ -169,8 +171,12 @@ def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str,
         text += f", worst {labels.quantity(worst.value)} ({places[1]})"
     if len(ordered) < len(rows):
         text += f"; {plural(len(rows) - len(ordered), 'wrong row')} left out"
-    points = json.dumps([best.point, worst.point], ensure_ascii=False)
-    return line | {"better": places[0], "worse": places[1], "points": points, "text": f"{text}."}
+    return line | {
+        "better": places[0],
+        "worse": places[1],
+        "points": [best.point, worst.point],
+        "text": f"{text}.",
+    }
 
 
 # -- ranges by workload
@@ -220,7 +226,7 @@ def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[di
             "better": start,
             "factor_low": rows[column].min(),
             "factor_high": rows[column].max(),
-            "points": json.dumps([*rows["point"]], ensure_ascii=False),
+            "points": rows["point"],
             "text": f"{start} reaches {listed(texts)}.",
         }
 
@@ -236,7 +242,7 @@ def scaling(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     if texts:
         yield {
             "topic": "Nodes",
-            "points": json.dumps([*measured["point"]], ensure_ascii=False),
+            "points": measured["point"],
             "text": f"The parallel efficiency of HPL is {listed(texts)}.",
         }
 
@@ -255,9 +261,8 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         if len(values) > FEW:
             texts.append(f"{by} for {workload}")
     if texts:
-        points = json.dumps([*rows["point"]], ensure_ascii=False)
         text = f"{start} has values that differ by up to {listed(texts)}."
-        yield {"topic": "Best and worst", "points": points, "text": text}
+        yield {"topic": "Best and worst", "points": rows["point"], "text": text}
 
 
 def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -275,8 +280,12 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
             f"{most} depends most on the block size: its highest value is {times(range_of_most)} its"
             f" lowest, and for other workloads at most {times(pd.Series([others]))}."
         )
-        points = json.dumps([*own.loc[own["of_workload"].eq(most), "point"]], ensure_ascii=False)
-        yield {"topic": "Block size", "better": most, "points": points, "text": text}
+        yield {
+            "topic": "Block size",
+            "better": most,
+            "points": own.loc[own["of_workload"].eq(most), "point"],
+            "text": text,
+        }
 
 
 # -- links

@@ -34,9 +34,7 @@ from peakmark.views.usual_tables import three_digits, two_digits, usual_table
 WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
 """Columns of ``rows`` that determine the line of a point and the position of the line."""
 COLUMNS = {"measured": "value", "deviation": "sd"}
-"""Key ``value`` of a layout's column -> column of ``rows``. Other values of the key, such as ``mean``, are
-the names of their columns.
-"""
+"""Key ``value`` of a layout's column -> column of ``rows``, if it has the numbers as they are."""
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
 ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
@@ -206,12 +204,11 @@ def value_column(
     elif name == "run":
         numbers = run_of(frames, column).reindex(chosen.index) * factor
     elif name == "efficiency":
-        has_means = "mean" in [each.value for each in layout_table.columns]
-        numbers = efficiency(column, points, "mean" if has_means else "value")[chosen.index]
+        numbers = efficiency(column, points)[chosen.index]
     elif name == "interval":
         numbers = half_interval(points, instrument).reindex(chosen.index)
     else:
-        numbers = points.of(instrument, COLUMNS.get(name, name))[chosen.index] * factor
+        numbers = points.of(instrument, COLUMNS[name])[chosen.index] * factor
     if name == "efficiency":
         cells = texts(numbers / 100, percent)
     elif name == "interval":
@@ -223,7 +220,7 @@ def value_column(
         cells = stepped(numbers, steps)
     # Say where peakmark's kernel measured nothing. In other columns, such a cell stays empty.
     is_own = instrument == layout_table.table.own.instrument
-    gap = NOT_MEASURED if is_own and name in ("measured", "mean") else ""
+    gap = NOT_MEASURED if is_own and name == "measured" else ""
     cells = cells.mask(numbers.isna() & chosen["n"].eq(0), gap)
     # Lines without a chosen point have a gap too.
     line, lines = chosen["line"], own["line"].unique()
@@ -250,18 +247,12 @@ def half_interval(points: Points, instrument: str) -> pd.Series:
     return (100 * farthest / value).where(points.own["n"].gt(1))
 
 
-def efficiency(column: LayoutColumn, points: Points, centre: str) -> pd.Series:
-    """Return the shares of the limit in percent, by the layout's formula if there is one.
-
-    Args:
-        column: column of the layout.
-        points: points of the table.
-        centre: column of ``rows`` from which they are computed: ``value``, or ``mean`` in a table of means.
-    """
+def efficiency(column: LayoutColumn, points: Points) -> pd.Series:
+    """Return the shares of the limit in percent, by the layout's formula if there is one."""
     limit = points.own["limit"]
     # Where ``rows`` has no efficiency, as for a wrong value, the layout prints none either.
     has_share = points.of(column.instrument, "efficiency").notna()
-    measured = points.of(column.instrument, centre).where(has_share)
+    measured = points.of(column.instrument, "value").where(has_share)
     if column.formula is not None:
         return 100 - 100 * measured / limit
     if points.own["unit"].eq("s").any():
@@ -315,18 +306,14 @@ def sentences_below(
             shares = points.of(column.instrument, "efficiency").dropna()
             # Without a share of the limit, the column is not printed.
             if len(shares):
-                found.append(remark_on_formula(column, shares))
+                low, high = percent(shares.min()), percent(shares.max())
+                found.append(
+                    f"{column.heading} is {column.formula}, as in the report that this layout follows; "
+                    f"the share of the limit is {low} to {high} %"
+                )
     shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
     with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
     return found + gaps(frames, named_table, points.rows, shown, with_limit=with_limit)
-
-
-def remark_on_formula(column: LayoutColumn, shares: pd.Series) -> str:
-    """Return a remark on efficiencies by a formula of the layout, with the shares of the limit."""
-    text = f"{column.heading} is {column.formula}, as in the report that this layout follows"
-    if shares.min() < 1:  # a time above the theoretical one
-        text += ", and negative for long times"
-    return f"{text}; the share of the limit is {percent(shares.min())} to {percent(shares.max())}%"
 
 
 # -- all tables of a page

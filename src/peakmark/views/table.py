@@ -409,12 +409,13 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     is_shown = pd.Series(False, notes.index)
     for table, instruments in shown.items():
         is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])
-    notes = notes[is_shown]
+    # The notes on printed values stand below their tables.
+    notes = notes[is_shown & notes["code"].ne("note")]
+    # Of cases that differ in numbers alone, explain the one with the largest amount.
     notes = notes.assign(
-        words=notes["short"].str.replace(NUMBER, "", regex=True),
+        words=(notes["short"] + notes["remedy"]).str.replace(NUMBER, "", regex=True),
         rank=notes["trust"].map(TRUSTS.index),
     )
-    # Cases with the same words give the same advice: explain only the one with the largest amount.
     family = ["code", "words", "subject"]
     groups = notes.groupby(family, sort=False)
     own = notes["point"].where(notes["about"].isin(["", *KERNELS.values()]))
@@ -423,12 +424,11 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     # Who reads numbers that others printed cannot measure again.
     if not frames.printed_in:
         sentences += remedies
-    # If cases differ in how often it happened or on which server, their sentence leaves this out.
-    often = sentences.str.findall(OF_ROW).map(str).groupby([notes[name] for name in family])
-    is_varied = often.transform("nunique").gt(1)
+    # A sentence on several rows leaves out how often it happened in one, and on which server.
+    rows = groups["point"].transform("nunique")
     notes = notes.assign(
-        sentence=sentences.mask(is_varied, sentences.str.replace(OF_ROW, "", regex=True)),
-        rows=groups["point"].transform("nunique"),
+        sentence=sentences.mask(rows.gt(1), sentences.str.replace(OF_ROW, "", regex=True)),
+        rows=rows,
         own=own.groupby([notes[name] for name in family]).transform("nunique"),
         rank=groups["rank"].transform("min"),
     )

@@ -173,10 +173,10 @@ def _jobs(
     return running, pending.most_common()
 
 
-def collect_report(campaign: Path) -> ReportContent:
+def collect_report(campaign: Path, *, keep: bool = True) -> ReportContent:
     """Draw the figures of a campaign, and return the content of its report.
 
-    If the campaign cannot be written to, such as an archive, nothing is kept in its folder.
+    Without ``keep``, or if the campaign cannot be written to, such as an archive, its folder keeps nothing.
 
     Raises:
         RecordError: the folder holds no campaign, or a record is damaged.
@@ -185,11 +185,11 @@ def collect_report(campaign: Path) -> ReportContent:
     from peakmark.rows import build  # not for ``peakmark status``
     from peakmark.views import figures, rendering
 
-    can_write = os.access(campaign, os.W_OK)
-    frames = build.load(campaign, keep=can_write)
+    keep = keep and os.access(campaign, os.W_OK)
+    frames = build.load(campaign, keep=keep)
     with tempfile.TemporaryDirectory(prefix="peakmark-figures-") as temporary:
         folder = Path(temporary)
-        if can_write:
+        if keep:
             folder = campaign / figures.FOLDER
             folder.mkdir(exist_ok=True)
         figures.draw_figures(frames, folder)

@@ -59,17 +59,15 @@ def _listed():
 def compared(layout_table, column, own):
     """Quantity, program, and the printed value of a row; None for another column."""
     table, runs = layout_table.table, layout_table.name.endswith("_runs")
-    quantity = {"mean": "average", "efficiency": "efficiency"}.get(str(column.value))
+    quantity = {"measured": "average", "efficiency": "efficiency"}.get(str(column.value))
     if quantity is None or (runs and quantity == "efficiency"):
         return None
     program = "MyDiskBench" if column.instrument == "diskbench" else "IOZone"
     metric = "efficiency" if quantity == "efficiency" else table.metric
     run = "" if table.name == "disk_iops" else "mean" if runs else "final"
     place = (own.workload, own.concurrency, own.block_bytes, program)
-    printed = PRINTED[(table.name, metric, run), place] * (
-        100 if quantity == "efficiency" else layout_table.factor
-    )
-    return quantity, program, printed
+    factor = 100 if quantity == "efficiency" else layout_table.factor
+    return quantity, program, PRINTED[(table.name, metric, run), place] * factor
 
 
 def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
@@ -90,13 +88,10 @@ def test_tables_agree_with_the_report_but_for_what_is_listed(fed):
                 count += 1
                 quantity, program, printed = pair
                 computed = shown.values.iloc[number]
-                # Averages are printed as whole numbers, cut or rounded; efficiencies were computed
-                # from those.
-                agrees = (
-                    round(printed) in (math.floor(computed), math.floor(computed + 0.5))
-                    if quantity == "average"
-                    else abs(computed - printed) <= margin
-                )
+                # Averages are printed as whole numbers, cut or rounded; efficiencies are of those.
+                agrees = abs(computed - printed) <= margin
+                if quantity == "average":
+                    agrees = round(printed) in (math.floor(computed), math.floor(computed + 0.5))
                 if not agrees:
                     names = [own.words[key] for key in ("workload", "concurrency", "block")]
                     place = (layout_table.name, quantity, *names, program)

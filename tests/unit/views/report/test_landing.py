@@ -63,6 +63,9 @@ def test_the_digest_of_what_judges_changes_with_code_data_and_templates(tmp_path
     monkeypatch.setattr(resources, "PACKAGE", root / "src/peakmark")
     digests.add(resources.code_digest())
     assert len(digests) == 1, "a moved checkout is the same"
+    (root / "reports/published/file-io-lab/report.pdf").write_text("made by a reader")
+    digests.add(resources.code_digest())
+    assert len(digests) == 1, "a report of published results is no part of it"
     for name in (
         "src/peakmark/rows/rows.py",
         "src/peakmark/data/memory.csv",

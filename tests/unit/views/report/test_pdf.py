@@ -154,3 +154,4 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path, peakmark):
         (line,) = done.stderr.splitlines()
         assert done.returncode == 4 and str(target) in line
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+    assert not (folder / "figures").exists(), "-o writes this document alone"
