@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import schemas
 import yaml
 
 from peakmark import cli, messages
 from peakmark.catalogue import SUBSYSTEMS
-from peakmark.config import schemas
 from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign, Site
 from peakmark.errors import ExitCode

@@ -124,19 +124,16 @@ def _configuration_arguments(command: ArgumentParser) -> None:
 
 def init(_: argparse.Namespace) -> None:
     """Write config/config.yaml and config/sites/mine.yaml for editing."""
-    from peakmark.config import schemas
-    from peakmark.config.types import Campaign, Site
-
     config, site = Path("config/config.yaml"), Path("config/sites/mine.yaml")
     shipped = (resources.ROOT / config).read_text(encoding="utf-8")
-    named = f"site: {site} # facts that no tool can read on a node\n\n"
-    is_new = _write_new(config, f"{schemas.reference(config, 'config')}{named}{shipped}")
+    named = f"site: {site} # facts that no tool can read on a node\n"
+    is_new = _write_new(config, f"{shipped}\n{named}")
     example = (resources.ROOT / "config/sites/example.yaml").read_text(encoding="utf-8")
-    example = example.replace("name: example", f"name: {site.stem}", 1)
-    _write_new(site, f"{schemas.reference(site, 'site')}{example}")
-    for name, kind in (("config", Campaign), ("site", Site)):
-        path = schemas.path(name)
-        files.write_text(path, schemas.as_yaml(name, kind))
+    _write_new(site, example.replace("name: example", f"name: {site.stem}", 1))
+    # Both files name their schema in the first line.
+    for name in ("config", "site"):
+        path = Path(f"config/schemas/{name}.schema.yaml")
+        files.write_text(path, (resources.ROOT / path).read_text(encoding="utf-8"))
         print(f"{path}: written, for editors that check the files")
     # A configuration that existed may name another site file, or none.
     option = "" if is_new else f" --site {site}"
@@ -166,7 +163,7 @@ def _doctor_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--slurm",
         action="store_true",
-        help="have Slurm check a job, and list the nodes of each kind",
+        help="have Slurm check jobs, and try the launchers of MPI on two nodes",
     )
     command.add_argument(
         "--site", type=Path, help="site file for --slurm, with partition and account"

@@ -126,12 +126,9 @@ def test_a_tool_that_was_missing_is_measured_once_it_is_there(site_workflow):
     assert all(record["status"] == "ok" for record in workflow.records().values())
 
 
-def test_the_doctor_asks_slurm_and_lists_the_nodes_of_each_kind(workflow):
+def test_the_doctor_asks_slurm_and_tries_mpi(workflow):
     said = workflow.peakmark("doctor", "--slurm")
     assert "one node      Slurm would take such a job" in said
-    kinds = re.findall("^1 x ([0-9]) CPUs, [0-9]+ MiB: node([12])$", said, re.MULTILINE)
-    assert kinds == [("1", "1"), ("2", "2")]
-    assert "srun --nodelist=node1" in said
     if not software.why_no_mpi({}):
         starts = "^ok      MPI           srun --mpi=pmix starts ranks on two nodes over tcp"
         fails = "^note    MPI           srun --mpi=none starts no ranks on two nodes: ."

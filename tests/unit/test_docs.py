@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pages
 import pytest
+import schemas
 
 from peakmark import cli, messages
-from peakmark.config import schemas
 from peakmark.errors import ExitCode
 from peakmark.resources import ROOT
 from peakmark.rows import schema

@@ -1,6 +1,6 @@
 """Types of the files that users write: campaign and site files.
 
-``config.schemas`` generates JSON schemas from these types. The texts below ``Attributes`` become the
+``dev/schemas.py`` generates JSON schemas from these types. The texts below ``Attributes`` become the
 descriptions of the keys.
 """
 

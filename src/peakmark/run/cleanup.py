@@ -222,16 +222,6 @@ def _programs(folder: Path) -> list[int]:
     return found
 
 
-def disk_usage(directory: Path) -> int:
-    """Return the disk space in bytes of all files below a directory. Do not follow links."""
-    total = 0
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            with suppress(OSError):
-                total += Path(folder, name).lstat().st_blocks * 512
-    return total
-
-
 def remove_leftovers(place: Path) -> None:
     """Remove the scratch directories of dead runs on this host directly below ``place``."""
     name = re.compile(rf"peakmark-{re.escape(gethostname())}\.[a-z0-9_]{{8}}")

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 
 STACK_BYTES = 16 << 20
 """Bytes of memory that are allowed for the stack of each thread."""
-FILE_BYTES, ALL_FILES_BYTES = 64 << 20, 256 << 20
-"""Bytes that the largest file of a cell, and all its files, may have in addition to twice the estimate."""
+FILE_BYTES = 64 << 20
+"""Bytes that the largest file of a cell may have in addition to twice the estimate."""
 
 
 @dataclass(frozen=True)
@@ -462,7 +462,7 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
             context.server_host = peer.host
             transport = context.library.get("transport") or ""
             context.network = _describe_network(peer, str(transport))
-        watch = _Watch(request, command, folder, cost, peer)
+        watch = _Watch(request, command, folder, peer)
         limits = _limits(cost, cell.concurrency)
         if command.preparation is not None:
             _run_preparation(command.preparation, folder, watch.trouble, limits)
@@ -509,7 +509,6 @@ class _Watch:
         request: request to measure the cell.
         command: command of the program.
         folder: folder of the program, in the private directory of the cell.
-        cost: expected needs of the cell.
         peer: server of a network cell; None for other cells.
         is_announced: whether a held program was announced.
     """
@@ -517,7 +516,6 @@ class _Watch:
     request: Request
     command: Command
     folder: Path
-    cost: Cost
     peer: Peer | None
     is_announced: bool = False
 
@@ -533,8 +531,7 @@ class _Watch:
             ended = self.peer.ended()
             if ended:
                 return Sentence(f"the server {ended}")
-        # The cell's private directory also has the folders of its other programs.
-        return _wrote_too_much(self.folder.parent, self.cost)
+        return None
 
 
 def _check_exit_code(
@@ -592,17 +589,6 @@ def _describe_command(command: Command, done: Completed) -> CommandRun:
     """Describe a command for the record, without the secret key of its server."""
     env = {name: value for name, value in command.env.items() if "{key}" not in value}
     return CommandRun(done.argv, done.returncode, round(done.elapsed_s, 6), env)
-
-
-def _wrote_too_much(directory: Path, cost: Cost) -> Sentence | None:
-    """Return a reason to end the cell if its files exceed their limit, else None."""
-    # The estimate may be too low, so twice as much is allowed.
-    used, most = cleanup.disk_usage(directory), 2 * cost.disk_bytes + ALL_FILES_BYTES
-    if used <= most:
-        return None
-    return Sentence(
-        f"it wrote {used / 1e9:.2f} GB into {directory}; the limit is {most / 1e9:.2f} GB"
-    )
 
 
 def _out_of_memory(before: int | None) -> Sentence | None:

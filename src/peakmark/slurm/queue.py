@@ -42,8 +42,6 @@ first node idle until the second is free.
 """
 NODES_S = 10.0
 """Longest time between two queries of the states of nodes, in seconds."""
-IDLE_S = 600.0
-"""Seconds without a running job after which the reason for the wait is printed."""
 SILENT_S = 20.0
 """Seconds without an answer of Slurm after which the silence is reported."""
 CANCEL_S = 20.0
@@ -143,10 +141,6 @@ def current_cell(path: Path) -> str | None:
         return None
 
 
-def _waiting(count: int) -> str:
-    return plural(count, "job waits", "jobs wait")
-
-
 @dataclass
 class Queue:
     """All jobs of a run.
@@ -181,9 +175,8 @@ class Queue:
         # Earliest times to submit again, to ask for the states of jobs and of nodes, and to submit jobs of
         # two nodes.
         self._submit_at = self._look_at = self._nodes_at = self._pairs_at = 0.0
-        # Since when Slurm has not answered, and since when no job has run.
+        # Since when Slurm has not answered.
         self._silent_since: float | None = None
-        self._idle_since: float | None = None
         # What the user was told once, and node -> why it is not available.
         self._messages: set[Hashable] = set()
         self._unavailable: dict[str, str] = {}
@@ -438,7 +431,6 @@ class Queue:
         """
         jobs = [known[number] for number in self.active if number in known]
         pending = [self.active[job.number] for job in jobs if job.waits]
-        self._tell_idle(jobs, now)
         if pending and now >= self._nodes_at:
             # With a short ``give_up_s``, ask so often that a node that comes back in time is noticed.
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
@@ -466,7 +458,7 @@ class Queue:
         for states, count in waiting.items():
             self._tell(
                 states,
-                f"{_waiting(count)} since {clock}: {states}: waiting ends when the node is back."
+                f"{plural(count, 'job waits', 'jobs wait')} since {clock}: {states}: waiting ends when the node is back."
                 f" If it stays away for {patience} (give_up_after), the cells fail, and the same"
                 " command measures them later",
             )
@@ -480,20 +472,6 @@ class Queue:
             if names:
                 unavailable = slurm.nodes_unavailable(names, self.is_reserved)
             self._unavailable = unavailable
-
-    def _tell_idle(self, jobs: Sequence[slurm.Job], now: float) -> None:
-        """Print why the jobs wait, after ``IDLE_S`` without a running job."""
-        if not jobs or not all(job.waits for job in jobs):
-            self._idle_since = None
-        elif self._idle_since is None:
-            self._idle_since = now
-        elif now - self._idle_since >= IDLE_S:
-            reason = jobs[0].reason
-            self._tell(
-                reason,
-                f"no job has run for {duration(IDLE_S)}: {_waiting(len(jobs))}, and Slurm says"
-                f" {reason!r}. squeue --me lists them, Ctrl-C ends them",
-            )
 
     def _cancel(self, task: Task) -> None:
         with suppress(slurm.SlurmError):

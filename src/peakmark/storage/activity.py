@@ -12,8 +12,6 @@ from typing import Any
 
 from peakmark.catalogue import SUBSYSTEMS
 
-MOST = 1e30
-"""Largest number: sums, squares and ratios of numbers up to it stay finite."""
 OTHERS = 0.2
 """Average number of busy CPUs above which other programs may count as a disturbance."""
 MATTERS = 0.05
@@ -23,13 +21,6 @@ A larger loss changes a value by more than the spread of a quiet machine.
 """
 HEAT_MS = "cpu core_throttle_total_time_ms"
 """Counter of the milliseconds for which heat slowed down the most affected core."""
-
-
-def _check(*numbers: float | None) -> None:
-    """Raise a ValueError if a number is negative or larger than ``MOST``."""
-    for number in numbers:
-        if number is not None and not 0 <= number <= MOST:
-            raise ValueError(f"{number} is not between 0 and {MOST:g}")
 
 
 @dataclass(slots=True)
@@ -49,9 +40,6 @@ class Moment:
     clock_limit_hz: float | None
     running: int
     users: int
-
-    def __post_init__(self) -> None:
-        _check(self.load, self.clock_hz, self.clock_limit_hz, self.running, self.users)
 
 
 @dataclass(slots=True)
@@ -77,10 +65,6 @@ class Activity:
     throttled_s: float | None
     hot: int | None
     moved: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        _check(self.seconds, self.steal, self.others, self.throttled_s)
-        _check(self.busy, self.users, self.hot, *self.moved.values())
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """Types of the files that peakmark writes into a campaign: records and plan.
 
-``config.schemas`` generates JSON schemas from these types. The texts below ``Attributes`` become the
+``dev/schemas.py`` generates JSON schemas from these types. The texts below ``Attributes`` become the
 descriptions of the keys. All values are in SI base units: bytes, Hz, bit/s, B/s, seconds.
 """
 

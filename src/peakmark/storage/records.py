@@ -210,8 +210,7 @@ def look(path: Path, cell: Cell) -> Finding:
     measured = Cell.of(data.cell)
     if measured.id != cell.id:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
-    reason = f"the record {path} was measured with other options: {_difference(measured, cell)}"
-    return Finding(OTHER, reason, data=data)
+    return Finding(OTHER, f"the record {path} was measured with other options", data=data)
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
@@ -238,19 +237,6 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
     if raw.is_dir() and not raw.is_symlink():
         raw.rename(target.with_suffix(".raw"))
     return target
-
-
-def _difference(measured: Cell, cell: Cell) -> str:
-    """Describe the options in which a measured cell differs from the planned one."""
-    # Options are compared one by one, not as the mapping ``options``.
-    before = {**measured.to_json(), **measured.options, "options": 0}
-    now = {**cell.to_json(), **cell.options, "options": 0}
-    changed = []
-    for key in sorted({*before, *now}):
-        old, new = repr(before.get(key)), repr(now.get(key))
-        if old != new:
-            changed.append(f"{key} {old}, now {new}")
-    return ", ".join(changed)
 
 
 # -- facts of hosts

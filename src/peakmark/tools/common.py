@@ -101,36 +101,20 @@ def need_memory(name: str, size: int, workspace: Workspace) -> None:
     raise Unavailable(fact, "make the pool smaller or ask for more memory")
 
 
-def sectors_refuse(record: int, sector: Any, what: str) -> Unavailable | None:
-    """Return an error if records are no multiple of the sector size, as direct I/O requires.
-
-    Args:
-        record: size of the records in bytes.
-        sector: size of the disk's sectors in bytes; None if it is unknown.
-        what: name of the disk in the message.
-
-    Returns:
-        The error. None if the records are such multiples, or if the sector size is unknown.
-    """
-    if not isinstance(sector, int) or sector < 1 or record % sector == 0:
-        return None
-    larger = format_size(-(-record // sector) * sector)  # rounded up to whole sectors
-    return Unavailable(
-        f"direct I/O on {what} moves multiples of {sector} B; the next larger record is {larger}"
-    )
-
-
 def need_sectors(record: int, workspace: Workspace) -> None:
-    """Check that direct I/O on the scratch disk allows the record size.
+    """Check that direct I/O on the scratch disk allows a record size. A disk whose sector size is unknown allows it.
 
     Raises:
         Unavailable: records are no multiple of the disk's sector size.
     """
     storage = workspace.facts.get("storage") or {}
-    disk = f"the disk of {storage.get('scratch')}"
-    refused = sectors_refuse(record, storage.get("logical_block_size"), disk)
-    if refused is not None:
-        raise refused
+    sector = storage.get("logical_block_size")
+    if sector and record % sector:
+        larger = format_size(-(-record // sector) * sector)  # rounded up to whole sectors
+        raise Unavailable(
+            f"direct I/O on the disk of {storage.get('scratch')} moves multiples of {sector} B; "
+            f"the next larger record is {larger}"
+        )
 
 
 def need_share(cell: Cell, key: str, least: int) -> None:

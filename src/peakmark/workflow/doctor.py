@@ -1,6 +1,6 @@
 """List installed and missing programs, and the commands that install them (``peakmark doctor``).
 
-Doctor examines this machine. On a cluster it asks Slurm for the nodes, and whether it would take jobs.
+Doctor examines this machine. On a cluster it asks Slurm whether it would take jobs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -218,7 +217,7 @@ def examine_cluster(site_file: Path | None) -> tuple[str, bool]:
 
 
 def _examine_jobs(known: SiteValues) -> tuple[str, bool]:
-    """Have Slurm check a job of one node and one of two, try MPI in such a job, and list the nodes of each size.
+    """Have Slurm check a job of one node and one of two, and try MPI in such a job.
 
     Return the lines to print, and whether Slurm takes a job of one node.
     """
@@ -235,23 +234,8 @@ def _examine_jobs(known: SiteValues) -> tuple[str, bool]:
             return lines[0], False
         if refusal is None and count == 2:
             lines += [_line(*finding) for finding in _launchers(known)]
-    # Group the nodes by size.
-    kinds = defaultdict[tuple[int, int, str], list[slurm.Node]](list)
-    for node in nodes:
-        features = " ".join(sorted(node.features))
-        kinds[node.cpus, node.memory, features].append(node)
-    # Show the nodes of each size: up to four names, and where the programs of such a node can be listed.
-    for (cpus, memory, _), equal in sorted(kinds.items()):
-        names = ", ".join(
-            node.name if node.usable else f"{node.name} ({node.state})" for node in equal[:4]
-        )
-        lines += ["", f"{len(equal)} x {cpus} CPUs, {memory} MiB: {names}"]
-        usable = next((node for node in equal if node.usable), None)
-        if usable is None:
-            lines.append(_line("note", "nodes", f"none can be used now ({equal[0].state})"))
-        else:
-            there = f"srun --nodelist={usable.name} {resources.program('peakmark')} doctor"
-            lines.append(_line("note", "programs", f"{there} lists those of such a node"))
+    there = f"srun {resources.program('peakmark')} doctor"
+    lines.append(_line("note", "programs", f"{there} lists those of a node"))
     return "\n".join(lines), True
 
 

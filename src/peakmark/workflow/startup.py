@@ -23,13 +23,10 @@ import msgspec
 from snakemake_interface_common.exceptions import ApiError
 
 from peakmark import files, resources, slurm
-from peakmark.catalogue import AUTO, POOLS
 from peakmark.cell import Cell
 from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence, tell
-from peakmark.formatting import counted, duration, gigabytes, listed, natural, plural
-from peakmark.machine import job_limits, storage
-from peakmark.machine.host import Host
+from peakmark.formatting import counted, duration, listed, natural, plural
 from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY
 from peakmark.plan.plan import Plan
@@ -39,7 +36,7 @@ from peakmark.slurm import commands, failures
 from peakmark.storage import records
 from peakmark.storage.records import Finding
 from peakmark.storage.results import Results
-from peakmark.tools import REFERENCES, REGISTRY, common
+from peakmark.tools import REFERENCES, REGISTRY
 from peakmark.tools.base import Tool
 
 
@@ -53,12 +50,12 @@ def check(plan: Plan, cells: Iterable[Cell]) -> list[str]:
         cells: missing cells; if there are none, the machine is not checked.
 
     Raises:
-        ConfigError: cells would fail, or a row of one of peakmark's kernels is impossible.
+        ConfigError: cells would fail, because this machine lacks what the configuration names, or disk space.
     """
     rows = {cell.row: cell for cell in cells}
     reasons = {row: plan.impossible[row] for row in rows.keys() & plan.impossible.keys()}
     if rows and plan.cluster is None and plan.config.tools_on != "nodes":
-        reasons = _lacking(plan, rows) | reasons
+        _check_machine(plan, rows.values())
     by_reason = defaultdict[str, list[str]](list)
     for row, reason in sorted(reasons.items()):
         by_reason[reason].append(row)
@@ -100,24 +97,13 @@ def check_folder(folder: Path) -> None:
         raise PeakmarkError(full)
 
 
-def _lacking(plan: Plan, rows: Mapping[str, Cell]) -> dict[str, str]:
-    """Return each row that this machine cannot measure, with the reason. Errors: ConfigError."""
+def _check_machine(plan: Plan, cells: Iterable[Cell]) -> None:
+    """Check that this machine has what the configuration names, and disk space for the cells. Errors: ConfigError."""
     _check_interface(plan)
     _check_tools(plan)
-    scratch = _check_scratch(plan)
-    largest = max(durations.cost(cell).disk_bytes for cell in rows.values())
-    if full := files.full(scratch, largest):
+    largest, _ = durations.largest(cells)
+    if full := files.full(_check_scratch(plan), largest):
         raise ConfigError(full)
-    memory = job_limits.collect(Host())["memory_bytes"]
-    sector = storage.collect(Host(), scratch).get("logical_block_size")
-    reasons = {}
-    for row, cell in sorted(rows.items()):
-        reason: object = _memory_shortage(cell, memory)
-        if reason is None and cell.subsystem == "disk" and cell.block:
-            reason = common.sectors_refuse(cell.block, sector, f"the disk of {scratch}")
-        if reason is not None:
-            reasons[row] = str(reason)
-    return reasons
 
 
 def _check_interface(plan: Plan) -> None:
@@ -155,25 +141,6 @@ def _check_scratch(plan: Plan) -> Path:
     raise ConfigError(
         f"{which}, which cannot be used ({why}): set scratch: to a directory on the disk that is measured"
     )
-
-
-def _memory_shortage(cell: Cell, total: int) -> str | None:
-    """Return why ``total`` bytes of memory do not suffice for a cell; None if they suffice.
-
-    Raises:
-        ConfigError: the memory does not suffice for a cell of one of peakmark's kernels.
-    """
-    # The node that measures fits an automatic pool or block to its memory.
-    has_automatic_pool = cell.variant in POOLS and cell.options.get("pool") == AUTO
-    need = durations.cost(cell).memory_bytes
-    if has_automatic_pool or cell.automatic or common.fits_memory(need, total):
-        return None
-    reason = f"it takes {gigabytes(need)} of memory, and {gigabytes(total)} may be used here"
-    if not REGISTRY[cell.instrument].reference:
-        raise ConfigError(
-            f"{cell.row} is not possible: {reason}; make the pool, the blocks or the concurrency smaller"
-        )
-    return reason
 
 
 CANCEL_S = 120.0

@@ -6,9 +6,9 @@ import re
 from functools import cache
 
 import jsonschema
+import schemas
 import yaml
 
-from peakmark.config import schemas
 from peakmark.config.types import Campaign, Site
 from peakmark.resources import ROOT
 

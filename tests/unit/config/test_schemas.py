@@ -4,10 +4,10 @@ import os
 
 import jsonschema
 import pytest
+import schemas
 import yaml
 
 from peakmark import yamlfile
-from peakmark.config import schemas
 from peakmark.config.layouts import Layout
 from peakmark.config.types import Campaign, Site
 from peakmark.resources import ROOT
@@ -19,12 +19,13 @@ FILES = {
 }
 
 
-def test_the_published_schema_is_that_of_the_type():
-    path, text = ROOT / schemas.path("config"), schemas.as_yaml("config", Campaign)
+@pytest.mark.parametrize(("name", "kind"), [("config", Campaign), ("site", Site)])
+def test_the_published_schema_is_that_of_the_type(name, kind):
+    path, text = ROOT / schemas.path(name), schemas.as_yaml(name, kind)
     if os.environ.get("PEAKMARK_GOLDEN"):
         path.write_text(text)
     assert path.read_text() == text, "PEAKMARK_GOLDEN=1 pytest test_schemas.py"
-    assert yaml.safe_load(text) == schemas.schema("config", Campaign)
+    assert yaml.safe_load(text) == schemas.schema(name, kind)
 
 
 def test_every_key_of_a_configuration_is_described():

@@ -219,14 +219,6 @@ def test_a_job_of_any_node_waits_while_enough_of_its_class_are_up(site):
     assert ended.task is pair and len(site.messages) == 1
 
 
-def test_who_waits_for_long_hears_what_slurm_says(site):
-    site.queue()
-    site.steps(2)
-    site.all_are("PENDING", "JobHeldAdmin")
-    assert site.steps(700) == [] and len(site.messages) == 1
-    assert "JobHeldAdmin" in site.messages[0] and not site.cancelled
-
-
 @pytest.mark.parametrize("state", sorted(slurm.NODE_LOST))
 def test_a_job_whose_node_was_lost_is_submitted_again(site, state):
     site.queue(retries=2)

@@ -1,10 +1,9 @@
-"""Generate JSON schemas from the types of peakmark's files."""
+"""Generate JSON schemas from the types of peakmark's files, for editors and for the documentation."""
 
 from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -61,8 +60,3 @@ def as_yaml(name: str, kind: type) -> str:
 def path(name: str) -> Path:
     """Return the path of the schema for files of this name."""
     return FOLDER / f"{name}.schema.yaml"
-
-
-def reference(file: Path, name: str) -> str:
-    """Return the comment line of a YAML file by which editors find its schema."""
-    return f"# yaml-language-server: $schema={os.path.relpath(path(name), file.parent)}\n"
