@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from tests.checkout import TO_RECORDS
 
 BLOCKS = ("4KiB", "8KiB")
@@ -15,6 +16,7 @@ def lost_on(workflow, node):
     return cell, reason
 
 
+@pytest.mark.trouble
 def test_a_lost_node_costs_an_attempt_and_no_cell(equal_workflow):
     workflow = equal_workflow
     wait = workflow.busy_fio(BLOCKS, "wait")

@@ -9,11 +9,25 @@ from tests import presets
 from workflow import Workflow
 
 
-def to_the_report(cluster, folder, preset, fan_out, less):
-    workflow = Workflow.make(cluster, folder / "checkout")
+# Of presets, sites and ways of fanning out, one that is short: a site with rules, whose nodes lack a tool.
+@pytest.mark.parametrize(("kind", "preset", "fan_out"), [
+    ("site", "six-core-evaluation", "node"),
+    *(pytest.param(*values, marks=pytest.mark.trouble) for values in (
+        ("site", "quick", "cell"),
+        ("cluster", "quick", "cell"),
+        ("cluster", "full", "cell"),
+        ("cluster", presets.DEFAULT, "cell"),
+        ("cluster", "quick", "node"),
+        *(("site", name, "node") for name in presets.NAMES if name != "six-core-evaluation"),
+    )),
+])  # fmt: skip
+def test_a_preset_runs_to_its_report(request, tmp_path, kind, preset, fan_out):
+    """On a site with rules, and on a cluster without slurmdbd."""
+    cluster = request.getfixturevalue(kind)
+    workflow = Workflow.make(cluster, tmp_path / "checkout")
     # What a site's administrator would tell its users to write.
     words = [f"site={workflow.site('{account: tests}')}"] if cluster.layout.account else []
-    done = workflow.preset(preset, *presets.short(preset), *words, f"fan_out={fan_out}", *less)
+    done = workflow.preset(preset, *presets.short(preset), *words, f"fan_out={fan_out}")
     said = done.stdout + done.stderr
     assert done.returncode == 0, f"{said}\n{json.dumps(workflow.attempts(), indent=1)}"
     assert "Traceback" not in said
@@ -24,11 +38,11 @@ def to_the_report(cluster, folder, preset, fan_out, less):
         assert any(number != total for number, total in counts), said
     records = workflow.records()
     presets.assert_whole(workflow.results, records, cluster.layout.without)
-    own_share(cluster, records)
+    assert_own_share(cluster, records)
     assert not cluster.run(["squeue", "--noheader"]).stdout
 
 
-def own_share(cluster, records):
+def assert_own_share(cluster, records):
     """Two threads ran on two CPUs, on the node that has them; memory is what Slurm has of it."""
     layout = cluster.layout
     cpus = dict(zip(layout.names, layout.each(layout.cpus), strict=True))
@@ -43,23 +57,3 @@ def own_share(cluster, records):
         # A word such as `cores` is as many as the node has, whichever it is.
         if record["cell"]["node"] == "any" and isinstance(threads, int):
             assert len(context["cpus"]) >= min(threads, max(cpus.values())), name
-
-
-# Of presets, sites and ways of fanning out the combination that has found most, without what every
-# other test of a cluster measures, and the cheapest of what it leaves out; all others by make
-# test-trouble.
-@pytest.mark.parametrize(("kind", "preset", "fan_out", "less"), [
-    ("site", "quick", "cell", ["memory=[]", "disk=[]", "mpi=[]"]),
-    ("cluster", "six-core-evaluation", "node", []),
-    *(pytest.param(*values, [], marks=pytest.mark.trouble) for values in (
-        ("site", "quick", "cell"),
-        ("cluster", "quick", "cell"),
-        ("cluster", "full", "cell"),
-        ("cluster", presets.DEFAULT, "cell"),
-        ("cluster", "quick", "node"),
-        *(("site", name, "node") for name in presets.NAMES),
-    )),
-])  # fmt: skip
-def test_a_preset_runs_to_its_report(request, tmp_path, kind, preset, fan_out, less):
-    """On a site with rules, and on a cluster without slurmdbd."""
-    to_the_report(request.getfixturevalue(kind), tmp_path, preset, fan_out, less)

@@ -68,7 +68,8 @@ class Bench:
 
     def plan(self, cells: Sequence[Cell], tools: Mapping[str, str] | None = None) -> None:
         """Write the plan of these cells, in the place of the one before."""
-        config = {"tools": dict(tools or {}), "modules": {}}
+        # A cell that other programs disturb would wait for idle CPUs, and be measured again.
+        config = {"tools": dict(tools or {}), "modules": {}, "repeat_disturbed": 0}
         lines = [{"id": cell.id, **cell.to_json()} for cell in cells]
         plan = {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": lines}
         planfile.write(self.campaign / "plan.json", plan)

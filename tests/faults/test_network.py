@@ -42,7 +42,7 @@ def test_a_bad_server_gives_no_number(bench, instrument, reset, monkeypatch):
         bench.directory / "bin" / instrument,
         BAD_SERVER.format(python=sys.executable, program=program, reset=reset),
     )
-    monkeypatch.setattr(base, "timeout", lambda _: 3.0)
+    monkeypatch.setattr(base, "timeout", lambda _: 1.0)
     cell = network_cell(instrument, seconds=1)
     said = bench.failure(cell, str(bad), monkeypatch)
     bench.assert_failed(cell, said)

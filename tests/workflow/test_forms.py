@@ -6,7 +6,7 @@ import re
 import shlex
 
 import pytest
-from tests.checkout import TINY, TO_RECORDS, Checkout
+from tests.checkout import TINY, TO_RECORDS, TO_TABLES, Checkout
 
 from peakmark.messages import captions
 from peakmark.tools.tables import BY_NAME
@@ -54,13 +54,14 @@ def test_a_checkout_that_nobody_may_write_measures_into_another_folder(checkout,
     flow = ["unshare", "--mount", "sh", "-c", read_only, str(checkout.directory)]
     flow += ["snakemake", "--snakefile", str(checkout.directory / "Snakefile")]
     flow += ["--profile", str(checkout.directory / "local"), "--directory", str(home)]
-    done = checkout.run(*flow, "--configfile", str(config), env=own)
+    done = checkout.run(*flow, "--configfile", str(config), *TO_TABLES, env=own)
     assert done.returncode == 0, done.stderr
-    assert (home / "results/tiny/report.pdf").is_file()
+    assert (home / "results/tiny/tables/cpu.csv").is_file()
     assert sorted(checkout.directory.rglob("*")) == before
     lost, elsewhere = next((home / "results/tiny/cells").rglob("0.json")), Checkout(home)
     lost.unlink()
     said = elsewhere.run("peakmark", "report", "results/tiny", env=own).stdout
+    assert (home / "results/tiny/report.pdf").is_file()
     (line,) = (line for line in said.splitlines() if line.startswith("to measure what is missing"))
     command = f"{line.removeprefix('to measure what is missing')} -- {shlex.join(TO_RECORDS)}"
     again = elsewhere.run("sh", "-c", command, env=own)

@@ -171,7 +171,8 @@ InactiveLimit=0
 ReturnToService=2
 EnforcePartLimits=ALL
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1
+# A job starts as soon as its node is free, not up to three seconds later.
+SchedulerParameters=bf_interval=1,batch_sched_delay=0,sched_interval=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU={max(1, min(memory) // max(cpus) // 4)}
