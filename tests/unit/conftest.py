@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -43,41 +42,22 @@ def own_locks(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory):
-    """A whole campaign with its tables, figures and report; tests must not change it."""
+    """A whole campaign with its tables, figures and reports; tests must not change it."""
     section = {"title": "Limits", "author": "Jane Dœ", "course": "CS 553"}
+    facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
 
     def make_in(folder):
-        make.write(folder, make.sweep(), config={"report": section})
+        make.write(folder, make.sweep(), config={"report": section}, facts=facts)
         make.tables(folder)
-        rendering.write(status.collect_report(folder), folder / "report.pdf")
+        rendering.write_all(status.collect_report(folder))
 
     return made_once(tmp_path_factory, "sweep", make_in)
-
-
-@pytest.fixture(scope="session")
-def known_machine(swept, tmp_path_factory):
-    """``swept`` with facts of its machine, and its HTML report."""
-
-    def make_in(folder):
-        shutil.copytree(swept, folder)
-        facts = make.ZEN3 | {"cpu": make.ZEN3["cpu"] | {"clock_hz": {"nominal": 2.445e9}}}
-        (folder / "machine").mkdir(exist_ok=True)
-        (folder / "machine" / "node1.json").write_text(make.text_of(facts))
-        rendering.write(status.collect_report(folder), folder / "report.html")
-
-    return made_once(tmp_path_factory, "known/sweep", make_in)
 
 
 @pytest.fixture(scope="session")
 def sweep(swept):
     """The frames of ``swept``."""
     return build.load(swept)
-
-
-@pytest.fixture(scope="session")
-def report(swept):
-    """What the report of ``swept`` says."""
-    return status.collect_report(swept).data
 
 
 @pytest.fixture(scope="session")
@@ -104,12 +84,6 @@ def golden(tmp_path_factory):
         return made_once(tmp_path_factory, f"golden/{name}", make_in)
 
     return made
-
-
-@pytest.fixture(scope="session")
-def known_report(known_machine):
-    """What the report of ``known_machine`` says."""
-    return status.collect_report(known_machine).data
 
 
 @pytest.fixture

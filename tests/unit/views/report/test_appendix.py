@@ -101,11 +101,13 @@ def test_job_numbers_are_numbers(tmp_path):
     assert facts(tmp_path / "c", records)["Slurm jobs"] == "3 (ID 36 to 100)"
 
 
-def test_the_checksum_file_is_what_sha256sum_reads(swept, report):
+def test_the_checksum_file_is_what_sha256sum_reads(swept, sweep):
     content = (swept / "rows" / "checksums.txt").read_bytes()
     lines = content.decode().splitlines()
-    assert len(lines) == build.load(swept).campaign["checksums"]["files"]
-    assert hashlib.sha256(content).hexdigest() in report["provenance"]["checksums_text"]
+    assert len(lines) == sweep.campaign["checksums"]["files"]
+    assert (
+        hashlib.sha256(content).hexdigest() in appendix.describe_provenance(sweep)["checksums_text"]
+    )
     files = dict(reversed(line.split("  ")) for line in lines)
     records = [path.relative_to(swept).as_posix() for path in swept.glob("cells/**/*.json")]
     for path in ("plan.json", *records):

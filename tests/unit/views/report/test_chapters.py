@@ -7,6 +7,7 @@ from tests.unit import pdf
 from peakmark import plan
 from peakmark.catalogue import KERNELS
 from peakmark.errors import ConfigError
+from peakmark.rows import build
 from peakmark.views import document, rendering
 from peakmark.workflow import status
 
@@ -65,7 +66,7 @@ def test_what_to_write_is_printed_in_a_draft_alone(tmp_path, draft):
     section = {"text": folder, "draft": draft}
     config = {"report": section}
     campaign = make.write(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=config)
-    chapters = status.collect_report(campaign).data["chapters"]["before"]
+    chapters = document.build(build.load(campaign))["chapters"]["before"]
     assert ("To be written in design.md" in str(chapters)) == draft
     assert bool(chapters) == draft
 
@@ -86,7 +87,7 @@ def test_a_folder_that_is_not_here_any_more_leaves_its_chapters_out(tmp_path, ca
     folder = make.write(
         tmp_path / "c", make.runs("cpubench", "DP", 4e10), config={"report": section}
     )
-    assert status.collect_report(folder).data["chapters"]["before"] == []
+    assert document.build(build.load(folder))["chapters"]["before"] == []
     assert "gone', which is no folder here" in capsys.readouterr().err
 
 

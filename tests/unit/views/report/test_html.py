@@ -12,7 +12,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.markup import HOSTILE, Page, must_need_nothing_else
 
-from peakmark.views import rendering
+from peakmark.views import document, rendering
 from peakmark.views.rendering import code, sort_value
 from peakmark.workflow import status
 
@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def text(known_machine):
-    return (known_machine / "report.html").read_text(encoding="utf-8")
+def text(swept):
+    return (swept / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +70,15 @@ def test_it_needs_nothing_else_and_forbids_everything_else(text, page):
     assert "https://" not in text.partition('<h2 id="provenance"')[0]
 
 
-def test_the_numbers_are_those_of_the_pdf(known_report, page):
+def test_the_numbers_are_those_of_the_pdf(sweep, page):
+    report = document.build(sweep)
     shown = [cell.strip() for cell in page.texts("td", "th")]
     whole = " ".join(page.texts("body")[0].split())
     links = {"".join(text): a["href"] for tag, a, text in page.elements if tag == "a"}
-    for line in known_report["page_one"]["card"]:
+    for line in report["page_one"]["card"]:
         assert line["title"] in shown and line["text"] in shown
         assert links[line["title"]] == f"#{line['point']}", "each line leads to its row"
-    parts = [part for section in known_report["sections"] for part in section["parts"]]
+    parts = [part for section in report["sections"] for part in section["parts"]]
     lines = [line[:-1] for part in parts for line in part["table"]["body"]]
     assert len(lines) > 50
     for line in lines:
