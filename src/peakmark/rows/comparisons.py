@@ -104,9 +104,10 @@ def pairs_of_table(
     # A row with other settings than the kernel's is no reference for it.
     is_compared = rows["is_comparable"] & ~rows["warnings"].str.contains(r"\botherwise\b")
     for program in labels.table.references:
-        pairs = paired(
-            own, rows[is_compared & rows["instrument"].eq(program.instrument)], ["point"]
-        )
+        of_program = rows[is_compared & rows["instrument"].eq(program.instrument)]
+        if of_program.empty:
+            continue
+        pairs = paired(own, of_program, ["point"])
         yield grouped(pairs, "Reference", labels.table.own.heading, program.heading)
 
 
@@ -118,8 +119,10 @@ def choices_of(
     These are pairs of workloads, neighbouring block sizes, neighbouring numbers of threads, and the most
     and the fewest threads.
     """
+    measured = set(own["workload"])
     for first, second in [*WORKLOADS[labels.table.subsystem], *compare]:
-        yield "Workloads", "workload", first, second
+        if {first, second} <= measured:
+            yield "Workloads", "workload", first, second
     for small, large in pairwise(sorted(own["block_bytes"].dropna().unique())):
         yield "Block size", "block_bytes", large, small
     counts = sorted(own["concurrency"].unique())

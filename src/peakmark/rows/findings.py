@@ -22,7 +22,7 @@ from peakmark.rows.comparisons import TWICE, times
 from peakmark.rows.fleet import DELTA, typical_rows
 from peakmark.rows.labels import Labels, labels_of, parallel_efficiency, table_of
 from peakmark.rows.point_limits import ABOVE
-from peakmark.tools.tables import TABLES, Table
+from peakmark.tools.tables import BY_NAME, Table
 
 NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
 FEW = 3
@@ -45,8 +45,8 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
     """
     frames = replace(frames, rows=add_disturbances(frames.rows, frames.warnings))
     tables: dict[str, tuple[Labels, pd.DataFrame]] = {}
-    for table in TABLES:
-        rows = typical_rows(frames.rows[frames.rows["table"].eq(table.name)])
+    for name, every in frames.rows.groupby("table", sort=False):
+        table, rows = BY_NAME[name], typical_rows(every)
         if layout and layout.programs_of(table):
             rows = rows[rows["is_own"] | rows["instrument"].isin(layout.programs_of(table))]
         if len(rows):

@@ -430,7 +430,7 @@ def add_ratios(rows: pd.DataFrame) -> pd.DataFrame:
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
     """Sort rows in the order of tables: by table, node and point, peakmark's kernel first."""
-    keys = [order_of(row) for row in rows.itertuples()]
+    keys = [order_of(row) for row in schema.lines(rows)]
     places = sorted(range(len(keys)), key=keys.__getitem__)
     return rows.iloc[places].reset_index(drop=True)
 

@@ -98,10 +98,10 @@ def read_runs(results: Results) -> pd.DataFrame:
 
 def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
     """Return lines as a frame, made from ``schema.PART`` lines at a time: dicts take ten times a frame's memory."""
-    parts = [schema.typed("runs", pd.DataFrame())]
+    parts = []
     while part := list(islice(lines, schema.PART)):
         parts.append(schema.typed("runs", pd.DataFrame(part)))
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts or [schema.typed("runs", pd.DataFrame())], ignore_index=True)
 
 
 # -- lines
@@ -454,6 +454,8 @@ def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
     One cell of a matrix or curve fills several rows. The repetitions that were measured show which rows they are.
     """
     is_shape = runs["workload"].isin([*SHAPES]) & runs["table"].ne("")
+    if not is_shape.any():
+        return runs
     has_value = runs["value"].notna()
     columns = ["point", *schema.POINT]
     runs = runs.assign(row_of_cell=runs["cell"].str.rsplit("/", n=1).str[0])
@@ -470,6 +472,8 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
     A line that fits no point is kept without a table.
     """
     is_echo = runs["workload"].eq(ECHO) & runs["table"].ne("")
+    if not is_echo.any():
+        return runs
     others, echoes = runs[~is_echo], runs[is_echo]
     columns = ["point", *schema.POINT]
     is_shown = others["table"].eq("network_latency")

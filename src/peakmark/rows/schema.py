@@ -524,18 +524,18 @@ def typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
         name: name of the file, such as ``rows``.
         frame: frame with any columns. Missing columns become empty; unknown columns are dropped.
     """
+    empty = {}
+    for kind, value in EMPTY.items():
+        empty[kind] = pd.Series(value, index=frame.index, dtype=DTYPES[kind])
     columns = {}
     for column in FILES[name]:
-        values, dtype = frame.get(column.name), DTYPES[column.kind]
-        if values is None:
-            columns[column.name] = pd.Series(EMPTY[column.kind], index=frame.index, dtype=dtype)
-            continue
+        values, dtype = frame.get(column.name, empty[column.kind]), DTYPES[column.kind]
         # A missing text is empty, and a missing flag is False.
         if column.kind in ("text", "json") and values.hasnans:
             values = values.astype(object).where(values.notna(), "")
         elif column.kind == "flag" and values.dtype != "bool":
             values = values.astype(object).eq(True)
-        columns[column.name] = values.astype(dtype)
+        columns[column.name] = values if values.dtype == dtype else values.astype(dtype)
     return pd.DataFrame(columns, index=frame.index)
 
 
