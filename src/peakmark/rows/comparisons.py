@@ -119,9 +119,8 @@ def choices_of(
     These are pairs of workloads, neighbouring block sizes, neighbouring numbers of threads, and the most
     and the fewest threads.
     """
-    measured = set(own["workload"])
     for first, second in [*WORKLOADS[labels.table.subsystem], *compare]:
-        if {first, second} <= measured:
+        if {first, second} <= set(own["workload"]):
             yield "Workloads", "workload", first, second
     for small, large in pairwise(sorted(own["block_bytes"].dropna().unique())):
         yield "Block size", "block_bytes", large, small
@@ -183,17 +182,12 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.D
     return pairs.assign(
         n=pairs[["n", "n_other"]].min(axis=1),
         factor=pairs["middle"] / pairs["middle_other"],
-        gap=multiple(pairs["slowest"] - pairs["fastest_other"], larger),
-        gap_back=multiple(pairs["slowest_other"] - pairs["fastest"], larger),
+        # 0/0: both choices have one and the same value.
+        gap=((pairs["slowest"] - pairs["fastest_other"]) / larger).fillna(0.0),
+        gap_back=((pairs["slowest_other"] - pairs["fastest"]) / larger).fillna(0.0),
         arrangements=np.log(np.array(ways, dtype=float)),
         is_level=fastest <= LEAST_DIFFERENCE * slowest,
     )
-
-
-def multiple(gap: pd.Series, largest_range: pd.Series) -> pd.Series:
-    """Return gaps as multiples of ranges; infinite if every choice has a single value."""
-    # 0/0: both choices have one and the same value.
-    return (gap / largest_range).fillna(0.0)
 
 
 def grouped(pairs: pd.DataFrame, topic: str, first: str, second: str) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from peakmark.rows.comparisons import TWICE, times
 from peakmark.rows.fleet import DELTA, typical_rows
 from peakmark.rows.labels import Labels, labels_of, parallel_efficiency, table_of
 from peakmark.rows.point_limits import ABOVE
+from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
 
 NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
@@ -31,9 +32,6 @@ JOINED = 4
 """Largest number of workloads that share such a sentence."""
 WAYS = {"R": "Reading", "W": "Writing", "RW": "Copying"}
 """Workload without its last letter, which is the order of access -> the name of both orders together."""
-
-Line = Any
-"""A line of ``rows``, as ``schema.lines`` yields it."""
 
 
 def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.DataFrame:
@@ -46,12 +44,11 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
     frames = replace(frames, rows=add_disturbances(frames.rows, frames.warnings))
     tables: dict[str, tuple[Labels, pd.DataFrame]] = {}
     for name, every in frames.rows.groupby("table", sort=False):
-        table, rows = BY_NAME[name], typical_rows(every)
+        table, rows = BY_NAME[str(name)], typical_rows(every)
         if layout and layout.programs_of(table):
             rows = rows[rows["is_own"] | rows["instrument"].isin(layout.programs_of(table))]
-        if len(rows):
-            labels = labels_of(layout, table_of(layout, table, rows))
-            tables[table.name] = labels, comparisons.add_words(rows, labels)
+        labels = labels_of(layout, table_of(layout, table, rows))
+        tables[table.name] = labels, comparisons.add_words(rows, labels)
     compared = compare(tables, layout)
     lines: list[dict[str, Any]] = []
     for name, (labels, rows) in tables.items():

@@ -128,7 +128,6 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame
     candidates = single[single["is_judged"]]
     class_size = candidates.groupby(["node_class", "place"])["node"].transform("size")
     compared = candidates[class_size.ge(LEAST_NODES)]
-    judged_alone = compared["node"]
     points = warnings.loc[schema.is_disturbance(warnings), "point"]
     disturbed = compared.loc[compared["point"].isin(points), "node"].value_counts()
     # Rows of pairs, with a line for each of the two nodes.
@@ -138,13 +137,10 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame
     pairs_of_place = pairs.groupby("place")["point"].transform("size")[ends.index]
     judged_in_pairs = ends["node"][partners.ge(LEAST_PARTNERS) & pairs_of_place.ge(LEAST_PAIRS)]
     measured = pd.concat([single["node"], ends["node"]]).value_counts()
-    judged = pd.concat([judged_alone, judged_in_pairs]).value_counts()
-    return nodes.assign(
-        rows=nodes["node"].map(measured).fillna(0).astype("Int64"),
-        judged=nodes["node"].map(judged).fillna(0).astype("Int64"),
-        disturbed=nodes["node"].map(disturbed).fillna(0).astype("Int64"),
-        distance=nodes["node"].map(compared.groupby("node")["distance"].median()),
-    )
+    judged = pd.concat([compared["node"], judged_in_pairs]).value_counts()
+    for name, counts in (("rows", measured), ("judged", judged), ("disturbed", disturbed)):
+        nodes[name] = nodes["node"].map(counts).fillna(0).astype("Int64")
+    return nodes.assign(distance=nodes["node"].map(compared.groupby("node")["distance"].median()))
 
 
 def places_of(rows: pd.DataFrame) -> pd.Series:

@@ -199,8 +199,8 @@ def summarise(kept: pd.DataFrame) -> pd.DataFrame:
 
 def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame:
     """Return lines as a frame whose index is the row (point and instrument), even if there are none."""
-    index = pd.MultiIndex.from_tuples(list(lines), names=ROW)
-    return pd.DataFrame([*lines.values()], index=index, columns=columns)
+    index = pd.MultiIndex.from_tuples(lines, names=ROW)
+    return pd.DataFrame(lines.values(), index=index, columns=columns)
 
 
 def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -258,18 +258,19 @@ def find_details(kept: pd.DataFrame) -> pd.DataFrame:
     Args:
         kept: runs that are kept, in the order of the repetitions.
     """
-    runs = kept.assign(
-        joules=kept["joules"].where(kept["joules"].gt(0)),
-        watts=kept["watts"].where(kept["watts"].gt(0)),
-    )
-    return runs.groupby(ROW).agg(
-        resolution=("resolution", "max"),
-        joules=("joules", "median"),
-        watts=("watts", "median"),
-        isa=("isa", "first"),
-        printed_in=("printed_in", "first"),
-        loopback=("loopback", "any"),
-        hosts=("host", names_of),
+    energy = kept[["joules", "watts"]]
+    return (
+        kept.assign(**energy.where(energy > 0))
+        .groupby(ROW)
+        .agg(
+            resolution=("resolution", "max"),
+            joules=("joules", "median"),
+            watts=("watts", "median"),
+            isa=("isa", "first"),
+            printed_in=("printed_in", "first"),
+            loopback=("loopback", "any"),
+            hosts=("host", names_of),
+        )
     )
 
 
