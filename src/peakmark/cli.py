@@ -512,7 +512,7 @@ def _measure_arguments(command: ArgumentParser) -> None:
     what.add_argument(
         "--launchers",
         action="store_true",
-        help="only print which start ranks of MPI on two nodes; the plan has the site's settings alone",
+        help="only print which start ranks of MPI on two nodes; the plan's folder has mpibench, the plan need not be there",
     )
     command.add_argument(
         "--wait",
@@ -539,7 +539,7 @@ def measure(options: argparse.Namespace) -> None:
     if options.launchers:
         from peakmark.run import mpi
 
-        for line in mpi.try_launchers(options.plan):
+        for line in mpi.try_launchers(options.plan.parent):
             print(line, flush=True)
         return
     # --tools: measure nothing, and print [name of this node, the tools that it has].

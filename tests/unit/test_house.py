@@ -22,7 +22,7 @@ CEILINGS = {
     "slurm": 4_500,
     "run": 11_240,
     "storage": 2_910,
-    "tools": 16_260,
+    "tools": 16_200,
     "views": 27_040,
     "workflow": 6_080,
 }

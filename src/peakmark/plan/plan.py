@@ -464,7 +464,6 @@ def _systems(plan: Plan) -> Iterator[str]:
 
     The size follows from a guess of the rate of one node: by its clock and instruction sets or, if no job has
     described the node yet, from an ordinary core. The time follows from the measured rate once there is one.
-    The plan counts one process a node: it does not know the sockets.
     """
     hpcc = any(tool.instrument == "hpl" and hpl.is_hpcc(str(tool.path)) for tool in plan.references)
     cells = [cell for cell in plan.cells if cell.workload == HPL and cell.repetition == 0]
@@ -479,7 +478,7 @@ def _systems(plan: Plan) -> Iterator[str]:
         if rate is not None:
             source = "measured"
         nodes = nodes_of_ranks(cell.variant)
-        n = hpl.size_of_system(cell, guess, hpl.node_bytes(cell), hpcc, nodes)
+        n = hpl.size_of_system(cell, guess, hpl.node_bytes(cell), hpcc)
         if n is None:
             continue
         seconds = hpl.solution_seconds(n, (rate or guess) * nodes)

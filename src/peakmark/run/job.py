@@ -22,7 +22,6 @@ from subprocess import Popen
 
 from peakmark import files, resources
 from peakmark.cell import Cell
-from peakmark.config.types import Planned
 from peakmark.errors import MeasurementError, PeakmarkError, tell
 from peakmark.run import cleanup, execute
 from peakmark.run.measure import Request, measure
@@ -68,17 +67,10 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
         kernels,
         tool=str(tool) if tool else None,
         pair=part.plan.cluster is not None and REGISTRY[cell.instrument].nodes(cell) > 1,
-        modules=_modules(config, cell),
-        mpi=config.site_facts.mpi,
+        modules=tuple(config.modules.get(cell.instrument, ())),
         node_bytes=_node_bytes(part.plan),
         repeats=repeats,
     )
-
-
-def _modules(config: Planned, cell: Cell) -> tuple[str, ...]:
-    """Return the environment modules of a cell: those of the MPI library, then those of its tool."""
-    library = config.site_facts.mpi.modules if cell.subsystem == "mpi" else []
-    return (*library, *config.modules.get(cell.instrument, ()))
 
 
 def _record_path(part: Part, cell: Cell) -> Path:

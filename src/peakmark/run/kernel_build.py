@@ -49,14 +49,14 @@ def folder() -> Path:
         prebuilt = ROOT / "kernels"
         chosen = prebuilt
         if shutil.which("gcc") is not None or not prebuilt.is_dir():
-            chosen = CACHE / _key()
+            toolchain = subprocess.run(["sh", "-c", TOOLCHAIN], capture_output=True, check=False)
+            chosen = CACHE / key(toolchain.stdout)
         os.environ[VARIABLE] = str(chosen)
     return Path(os.environ[VARIABLE])
 
 
-def _key() -> str:
-    """Return a digest of the kernels' sources, the compiler and the CPU's architecture."""
-    toolchain = subprocess.run(["sh", "-c", TOOLCHAIN], capture_output=True, check=False).stdout
+def key(toolchain: bytes) -> str:
+    """Return a digest of the kernels' sources and of what describes the compiler."""
     digest = hashlib.sha256(__version__.encode() + toolchain)
     for source in sources():
         digest.update(Path(source).read_bytes())

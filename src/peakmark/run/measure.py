@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from peakmark import files
-from peakmark.catalogue import HPL, KERNELS, NOT_POSSIBLE, SUBSYSTEMS
+from peakmark.catalogue import KERNELS, NOT_POSSIBLE, SUBSYSTEMS
 from peakmark.cell import Cell
-from peakmark.config.types import SiteMpi
 from peakmark.errors import (
     MORE_MEMORY,
     OUT_OF_MEMORY,
@@ -82,7 +81,6 @@ class Request:
         pair: whether the server runs on the second node of this job instead of this machine.
         modules: environment modules that provide the tool.
         node_bytes: memory of this node as Slurm reports it, if the plan holds it.
-        mpi: section ``mpi`` of the site file.
         far_end: function that starts the server on another machine; None to start it on this machine.
         repeats: largest number of times that a disturbed measurement is repeated.
         wait: function that waits until other nodes may start too, called right before the program.
@@ -99,7 +97,6 @@ class Request:
     pair: bool = False
     modules: tuple[str, ...] = ()
     node_bytes: int | None = None
-    mpi: SiteMpi = field(default_factory=SiteMpi)
     far_end: Callable[[Command, Path], AbstractContextManager[Peer]] | None = None
     repeats: int = 0
     wait: Callable[[], None] = lambda: None
@@ -150,8 +147,11 @@ def measure(request: Request) -> Record:
     failure: PeakmarkError | None = None
     try:
         # The lock is entered first and released last, so that the next measurement starts after cleanup.
-        variables = request.mpi.environment if cell.subsystem == "mpi" else {}
-        with lock.held(_lock_name()), execute.modules_loaded(request.modules, variables):
+        with (
+            lock.held(_lock_name()),
+            _library_loaded(cell, request.campaign),
+            execute.modules_loaded(request.modules),
+        ):
             _try(request, attempts[0])
             # Repeat a disturbed measurement when other programs have released the CPUs.
             patience = planfile.WAIT_S
@@ -177,14 +177,25 @@ def measure(request: Request) -> Record:
         failure = None
     best = min(attempts, key=_largest_disturbance)
     if failure is not None and cell.subsystem == "mpi":
+        from peakmark.run import mpi  # late: most cells need no MPI
+
         # The cell is measured again when the site file has other settings.
-        best.context.library["settings"] = msgspec.json.encode(request.mpi).decode()
+        best.context.library["settings"] = mpi.encoded(mpi.compiled(request.campaign).settings)
     record = _record(cell, failure, best)
     record.disturbed = tuple(attempt.disturbed for attempt in attempts if attempt is not best)
     if REGISTRY[cell.instrument].reference:
         record.raw = _write_raw(request.output.with_suffix(".raw"), best.completed)
     records.write(request.output, record)
     return record
+
+
+def _library_loaded(cell: Cell, campaign: Path) -> AbstractContextManager[None]:
+    """Load the MPI library of a campaign, if the cell measures MPI."""
+    if cell.subsystem != "mpi":
+        return nullcontext()
+    from peakmark.run import mpi  # late: most cells need no MPI
+
+    return mpi.library_loaded(campaign)
 
 
 def _largest_disturbance(attempt: _Attempt) -> float:
@@ -333,11 +344,6 @@ def _resolve(request: Request, space: Workspace, context: RecordContext) -> Requ
     cpus = list(space.cpus)
     locations = _cpu_locations()
     cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes, space.facts)
-    if cell.workload == HPL and REGISTRY[cell.instrument].nodes(cell) > 1:
-        from peakmark.storage.results import rate_of_one_node  # late: only HPL over nodes needs it
-
-        rate = rate_of_one_node(request.campaign, request.cell)
-        cell = replace(cell, options={**cell.options, "node_rate": rate})
     context.cpus = space.cpus
     context.allowed = pinning.allowed(Host(), space.facts["limits"], locations)
     context.placed = pinning.placed(cell, locations, cpus)
@@ -495,9 +501,13 @@ def _started(
 
     cell = request.cell
     count = REGISTRY[cell.instrument].nodes(cell)
-    starter = mpi.starter(request.campaign, request.mpi, count, cell.peer)
+    starter = mpi.starter(request.campaign, count, cell.peer)
     launch = starter.launch(space.directory / "launch")
-    context.library |= {"launch": launch.text, "transport": launch.transport or None}
+    context.library |= {
+        "launch": launch.text,
+        "launch_failed": launch.failed or None,
+        "transport": launch.transport or None,
+    }
     return starter.start(command, launch)
 
 
@@ -549,17 +559,15 @@ def _check_exit_code(
         MeasurementError: the exit code is bad.
         Unavailable: the exit code is ``NOT_POSSIBLE``.
     """
-    if done.returncode in watch.command.ok_codes:
-        return
     if done.returncode == NOT_POSSIBLE:
         raise Unavailable(last_line(done.stderr) or "the kernel cannot measure this cell here")
-    how = f"ended with {execute.describe_end(done.returncode)}"
     if watch.command.ranks:
         from peakmark.run import mpi  # late: most cells need no MPI
 
-        # One rank has the reason. Launcher and library add lines for each of the others.
-        name = execute.program_name(done.argv)
-        raise MeasurementError(f"{name} {how}: {mpi.reason_of(done)}")
+        mpi.check(done, watch.command.ok_codes)
+    if done.returncode in watch.command.ok_codes:
+        return
+    how = f"ended with {execute.describe_end(done.returncode)}"
     reason = _out_of_memory(kills) or watch.trouble()
     core = _wrong_core(done)
     if reason is None and core is not None:

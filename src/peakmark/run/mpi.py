@@ -6,12 +6,12 @@ tried once for each campaign: on one node, and on two.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,8 +50,12 @@ _REPORTS = (
     r"select: component (\w+) selected",
 )
 """Patterns of a transport in these reports: UCX, a newer UCX, Open MPI's BTLs, OFI, Open MPI's PML."""
-_ALONE = "was started with 1:"
-"""Words of mpibench in a rank that found no other, because launcher and library do not fit."""
+_ALONE = re.compile(
+    r"was started with 1:|requires (?:exactly|at least) two processes|Need at least \d+ processes|invalid for 1 processes"
+)
+"""Words of mpibench, OSU, HPL and IMB in a rank that found no other: launcher and library do not fit."""
+_NOT_STARTED = re.compile(r"task \d+ launch failed|launch for StepId=\S+ failed")
+"""Words of srun that started no ranks, of which some releases end with the exit code 0."""
 _REASONS = (
     r"^mpibench: .",
     r"signal \d|Killed|KILLED",
@@ -72,10 +76,12 @@ class Compiled(msgspec.Struct):
     Attributes:
         folder: folder of the program.
         mpicc: the compiler of its MPI library.
+        settings: section ``mpi`` of the site file.
     """
 
     folder: str
     mpicc: str
+    settings: SiteMpi
 
 
 class Launch(msgspec.Struct):
@@ -85,11 +91,13 @@ class Launch(msgspec.Struct):
         way: ``srun`` or ``mpirun``.
         type: type of ``srun --mpi``; empty for mpirun.
         transport: transport that the MPI library reported, such as ``tcp``; empty if it reported none.
+        failed: better ways, with the reasons why they started no ranks; empty if there were none.
     """
 
     way: str
     type: str = ""
     transport: str = ""
+    failed: str = ""
 
     @property
     def text(self) -> str:
@@ -121,8 +129,8 @@ def compile_for(campaign: Path, settings: SiteMpi) -> None:
         folder = kernel_build.folder() / f"mpi-{_key(mpicc)}"
         if not (folder / KERNELS["mpi"]).is_file():
             _compile(folder, mpicc)
-    text = _text(Compiled(str(folder.resolve()), mpicc))
-    # Another library may start its ranks in another way.
+    text = encoded(Compiled(str(folder.resolve()), mpicc, settings))
+    # With another library or other settings, ranks may start in another way.
     if _read(campaign, "compiled.json") != text:
         shutil.rmtree(campaign / FOLDER, ignore_errors=True)
         files.write_text(campaign / FOLDER / "compiled.json", text)
@@ -130,11 +138,8 @@ def compile_for(campaign: Path, settings: SiteMpi) -> None:
 
 def _key(mpicc: str) -> str:
     """Return a digest of the kernels' sources and of the MPI library."""
-    digest = hashlib.sha256(ask(mpicc, "-show").encode())
-    digest.update(f"{mpicc} {Path(mpicc).resolve().stat().st_mtime_ns}".encode())
-    for source in kernel_build.sources():
-        digest.update(Path(source).read_bytes())
-    return digest.hexdigest()[:16]
+    changed = Path(mpicc).resolve().stat().st_mtime_ns
+    return kernel_build.key(f"{ask(mpicc, '-show')} {mpicc} {changed}".encode())
 
 
 def _compile(folder: Path, mpicc: str) -> None:
@@ -187,6 +192,12 @@ def compiled(campaign: Path) -> Compiled:
     return msgspec.json.decode(text, type=Compiled)
 
 
+def library_loaded(campaign: Path) -> AbstractContextManager[None]:
+    """Load the modules and set the variables with which mpibench was compiled for a campaign."""
+    settings = compiled(campaign).settings
+    return execute.modules_loaded(settings.modules, settings.environment)
+
+
 # -- starting ranks
 
 
@@ -196,18 +207,11 @@ class Starter:
 
     Attributes:
         campaign: folder of the campaign.
-        settings: section ``mpi`` of the site file.
         nodes: nodes of the ranks, this one first; empty outside of a Slurm job.
     """
 
     campaign: Path
-    settings: SiteMpi
     nodes: Sequence[str]
-
-    @property
-    def _file(self) -> str:
-        """Return the name of the file that holds the launch: nodes need a network, one node does not."""
-        return f"launch-on-{'nodes' if len(self.nodes) > 1 else 'node'}.json"
 
     def launch(self, folder: Path) -> Launch:
         """Return how ranks start on these nodes. It is tried when the campaign has not tried it.
@@ -219,16 +223,21 @@ class Starter:
             Unavailable: ranks start in no way. This is not tried again for these nodes in the same run.
             MeasurementError: the job has ended, or Slurm does not answer.
         """
-        known = _read(self.campaign, self._file)
+        # Ranks on several nodes need a network, so that they may start in another way than ranks on one.
+        where = "two nodes" if len(self.nodes) > 1 else "one node"
+        name = f"launch-on-{where.replace(' ', '-')}.json"
+        known = _read(self.campaign, name)
         if known:
             return msgspec.json.decode(known, type=Launch)
-        failure = f"no-launch-{'-'.join(self.nodes[:2]) or 'here'}"
+        failure = f"no-launch-{'-'.join(self.nodes[:2])}"
         reason = _read(self.campaign, failure)
         if not reason:
-            found, reason = self._first_that_starts(folder)
+            found, failed = self._first_that_starts(folder)
             if found:
-                files.write_text(self.campaign / FOLDER / self._file, _text(found))
+                found.failed = failed
+                files.write_text(self.campaign / FOLDER / name, encoded(found))
                 return found
+            reason = f"two ranks of MPI do not start on {where}: {failed}"
             if _PASSING.search(reason):
                 raise MeasurementError(reason)
             files.write_text(self.campaign / FOLDER / failure, reason)
@@ -237,19 +246,20 @@ class Starter:
         )
 
     def _first_that_starts(self, folder: Path) -> tuple[Launch | None, str]:
-        """Return the first way that starts two ranks, or None with the reasons of all ways in one phrase."""
+        """Return the first way that starts two ranks, if any, and the others' reasons in one phrase."""
+        found = None
         reasons: dict[str, list[str]] = {}
         for launch, reason in self.tried(folder):
             if not reason:
-                return launch, ""
+                found = launch
+                break
             reasons.setdefault(reason, []).append(launch.text)
-        tried = [f"{listed(ways)}: {reason}" for reason, ways in reasons.items()]
-        where = "two nodes" if len(self.nodes) > 1 else "one node"
-        return None, f"two ranks of MPI do not start on {where}: {'; '.join(tried)}"
+        failed = [f"{listed(ways)}: {reason}" for reason, ways in reasons.items()]
+        return found, "; ".join(failed)
 
     def ways(self) -> Iterator[Launch]:
         """Yield the ways that the site file allows, the best one first. srun needs a job."""
-        settings = self.settings
+        settings = compiled(self.campaign).settings
         uses_srun = bool(self.nodes) and settings.launch != "mpirun"
         if uses_srun:
             present = ask("srun", "--mpi=list").split()
@@ -266,12 +276,13 @@ class Starter:
         """Try each way and yield it with its transport, or with the reason why it starts no ranks."""
         for number, launch in enumerate(self.ways()):
             try:
-                yield self._attempt(launch, folder / str(number)), ""
+                self._attempt(launch, folder / str(number))
+                yield launch, ""
             except PeakmarkError as error:
                 yield launch, str(error)
 
-    def _attempt(self, launch: Launch, folder: Path) -> Launch:
-        """Let two ranks exchange messages, and return the launch with its transport.
+    def _attempt(self, launch: Launch, folder: Path) -> None:
+        """Let two ranks exchange messages, and set the transport of the launch.
 
         Raises:
             Unavailable: there is no mpirun.
@@ -279,20 +290,18 @@ class Starter:
         """
         if launch.way == "mpirun" and self._mpirun() is None:
             raise Unavailable("not found")
-        program = str(Path(compiled(self.campaign).folder) / KERNELS["mpi"])
+        program = f"{compiled(self.campaign).folder}/{KERNELS['mpi']}"
         words = f"--workload PINGPONG --seconds 0.01 --warmup 0 --timeout {PROBE_S}"
         argv = (program, *words.split())
         ranks = 1 if len(self.nodes) > 1 else 2  # on each node: two ranks in all
         two = replace(self, nodes=self.nodes[:2])
         command = two.start(Command(argv, PROBE_S + 10.0, ranks=ranks), launch)
         done = _run(command, folder / "plain")
-        if done.returncode:
+        if done.returncode or _NOT_STARTED.search(done.stderr):
             raise MeasurementError(reason_of(done))
         # The reports would hide the reason of a failure, so that they are asked for now.
         verbose = replace(command, env={**command.env, **_VERBOSE})
-        return msgspec.structs.replace(
-            launch, transport=_transport(_run(verbose, folder / "verbose"))
-        )
+        launch.transport = _transport(_run(verbose, folder / "verbose"))
 
     def start(self, command: Command, launch: Launch) -> Command:
         """Return the command that starts a program's ranks on the nodes."""
@@ -327,30 +336,29 @@ class Starter:
         return [path, *words]
 
 
-def starter(campaign: Path, settings: SiteMpi, count: int, peer: str) -> Starter:
+def starter(campaign: Path, count: int, peer: str) -> Starter:
     """Return the starter for ranks on ``count`` nodes of this job, one of them ``peer`` unless it is empty."""
     number = os.environ.get("SLURM_JOB_ID")
     if not number:
-        return Starter(campaign, settings, ())
+        return Starter(campaign, ())
     names = slurm.job_nodes(number)
-    here = [name for name in names if slurm.is_here(name)]
-    others = [name for name in names if name not in here and peer in ("", name)]
-    return Starter(campaign, settings, [*here, *others][:count])
+    chosen = [name for name in names if slurm.is_here(name) or peer in ("", name)]
+    chosen.sort(key=slurm.is_here, reverse=True)  # this node first
+    return Starter(campaign, chosen[:count])
 
 
-def try_launchers(path: Path) -> Iterator[str]:
+def try_launchers(campaign: Path) -> Iterator[str]:
     """Try each launcher on two nodes of this job, and yield the JSON of each: the launch, and why it fails.
 
     Args:
-        path: section ``mpi`` of the site file, in a folder for which ``compile_for`` was called.
+        campaign: folder for which ``compile_for`` was called.
     """
-    settings = msgspec.json.decode(path.read_bytes(), type=SiteMpi)
     with (
-        execute.modules_loaded(settings.modules, settings.environment),
+        library_loaded(campaign),
         cleanup.private_directory(files.scratch(None)) as folder,
     ):
-        for launch, reason in starter(path.parent, settings, 2, "").tried(folder):
-            yield msgspec.json.encode((launch, reason)).decode()
+        for launch, reason in starter(campaign, 2, "").tried(folder):
+            yield encoded((launch, reason))
 
 
 def _job_variables(launch: Launch, ranks: int) -> dict[str, str]:
@@ -369,9 +377,28 @@ def _run(command: Command, folder: Path) -> Completed:
     return execute.run(command, folder)
 
 
+def check(done: Completed, ok_codes: Collection[int]) -> None:
+    """Check that the ranks of an ended program started, found each other and ended well.
+
+    Raises:
+        Unavailable: the program has another MPI library than the launcher.
+        MeasurementError: the ranks did not start, or one of them failed.
+    """
+    output = "\n".join([done.stdout, done.stderr, *done.files.values()])
+    if _ALONE.search(output):
+        raise Unavailable(
+            "each rank of the program is alone", "install it with the MPI library of mpicc"
+        )
+    if done.returncode not in ok_codes or _NOT_STARTED.search(done.stderr):
+        # One rank has the reason. Launcher and library add lines for each of the others.
+        name = execute.program_name(done.argv)
+        how = execute.describe_end(done.returncode)
+        raise MeasurementError(f"{name} ended with {how}: {reason_of(done)}")
+
+
 def reason_of(done: Completed) -> str:
     """Return the line of output that says why ranks did not start, or why they ended."""
-    if _ALONE in done.stderr:
+    if _ALONE.search(done.stderr):
         return "each rank is alone"
     if causes := _CAUSE.findall(done.stderr):
         return str(causes[-1])
@@ -396,6 +423,6 @@ def _transport(done: Completed) -> str:
     return ""
 
 
-def _text(known: Compiled | Launch) -> str:
-    """Return the text of a file in the campaign's folder ``mpi``."""
+def encoded(known: object) -> str:
+    """Return the JSON of a program, a launch or the settings of MPI, for a file, a record or a pipe."""
     return msgspec.json.encode(known).decode()

@@ -244,15 +244,13 @@ def _launchers(known: SiteValues) -> Iterator[Finding]:
     shared = kernel_build.folder().absolute()  # the node sees the kernels, and so this folder
     shared.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="doctor-", dir=shared) as name:
-        settings = Path(name) / "mpi.json"
-        settings.write_bytes(msgspec.json.encode(known.mpi))
         named = jobs.site_options(known.slurm, 2, LAUNCHERS_MIN, 1, durations.PROGRAMS_MB)
         named["immediate"] = str(IMMEDIATE_S)
         step = ["srun", "--overlap", "--nodes=1", "--ntasks=1"]
-        step += resources.command("measure", "--plan", str(settings), "--launchers")
+        step += resources.command("measure", "--plan", f"{name}/plan.json", "--launchers")
         argv = ["salloc", *jobs.command_line(named, known.slurm), *step]
         try:
-            mpi.compile_for(settings.parent, known.mpi)
+            mpi.compile_for(Path(name), known.mpi)
             answers = commands.ask(*argv, limit_s=60.0 * LAUNCHERS_MIN + IMMEDIATE_S)
         except PeakmarkError as error:
             yield "note", "MPI", f"no launcher was tried: {error}"

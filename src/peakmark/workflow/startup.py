@@ -30,7 +30,7 @@ from peakmark.formatting import counted, duration, listed, natural, plural
 from peakmark.plan import durations, jobs
 from peakmark.plan.cluster import ANY
 from peakmark.plan.plan import Plan
-from peakmark.run import job, kernel_build
+from peakmark.run import job, kernel_build, mpi
 from peakmark.run import lock as run_lock
 from peakmark.slurm import commands, failures
 from peakmark.storage import records
@@ -235,7 +235,7 @@ def other_tools(
     # Node -> ids of the cells of reference tools that were not possible there.
     stuck = defaultdict[str, list[str]](list)
     found = {}
-    settings = msgspec.json.encode(plan.config.site_facts.mpi).decode()
+    settings = mpi.encoded(plan.config.site_facts.mpi)
     for cell in plan.cells:
         data = findings[cell.id].data
         if data is None or data.status != "unavailable":

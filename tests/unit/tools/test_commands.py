@@ -12,7 +12,7 @@ from tests.unit.cases import cases
 from tests.unit.tools import samples
 from tests.unit.tools.samples import cell, command
 
-from peakmark.errors import ConfigError, MeasurementError, ParseError, Unavailable
+from peakmark.errors import ConfigError, MeasurementError, Unavailable
 from peakmark.storage.record_types import RecordContext
 from peakmark.tools import REGISTRY, base, common
 from peakmark.tools.programs import hpl, likwid_bench, pmbw
@@ -237,22 +237,14 @@ def test_the_grid_of_processes_is_nearly_square(processes, rows, columns):
 
 
 def test_hpl_over_nodes_starts_a_process_on_each_socket():
-    options = {"memory": 0.5, "nb": 64, "node_bytes": 1 << 30, "cpus": "0,1:2,3", "node_rate": 1e11}
+    options = {"memory": 0.5, "nb": 64, "node_bytes": 1 << 30, "cpus": "0,1:2,3"}
     of = cell("hpl", "HPL", "4-nodes", None, 4, ranks="socket", **options)
     run = command(of, samples.workspace(memory=2 << 30), "xhpl")
     lines = run.files["HPL.dat"].splitlines()
     n, p, q = (int(lines[number].split()[0]) for number in (5, 10, 11))
     assert n == int(math.sqrt(0.5 * 4 * (1 << 30) / 8)) // 64 * 64 and (p, q) == (2, 4)
-    seconds = 2 / 3 * n**3 / 4e11
-    assert (
-        lines[1].startswith(f"expected {seconds:.2g}")
-        and "from 100 GFLOP/s of one node" in lines[1]
-    )
     assert run.ranks == 2 and "0,1:2,3" in run.argv
     assert {"OPENBLAS_NUM_THREADS=2", "OMP_NUM_THREADS=2"} <= set(run.argv)
-    alone = base.Completed(run.argv, 0, "", ">>> Need at least 8 processes for these tests <<<")
-    with pytest.raises(ParseError, match=r"HPL needs 8 processes, .* its MPI library must be that"):
-        hpl.INSTRUMENT.parse(of, alone)
 
 
 @pytest.mark.parametrize(("name", "file"), [("xhpl", "HPL.dat"), ("hpcc", "hpccinf.txt")])
