@@ -16,7 +16,7 @@ CEILINGS = {
     "config": 5_080,
     "data": 330,
     "limits": 5_670,
-    "machine": 9_300,
+    "machine": 9_290,
     "plan": 8_320,
     "rows": 23_340,
     "slurm": 4_500,

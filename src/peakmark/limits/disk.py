@@ -73,12 +73,16 @@ def bounds(question: Question) -> list[Limit | None]:
     """Return the bound of a throughput row: the rate of the disk's link.
 
     The bound of a virtual disk is the memory bandwidth of the host, because the data passes the host's memory.
+    A virtual machine may show a link for a disk that its host emulates, so the link does not count there.
     The list is empty for other metrics, for several nodes that share the disk, and for an unknown link.
     """
     rate = question.fact("storage", "interface_limit")
     if question.metric != "throughput" or is_together(question.variant):
         return []
-    if rate is None and question.fact("storage", "interface") == "virtio":
+    is_virtual = question.fact("cpu", "virtualised")
+    if rate is None:
+        is_virtual = question.fact("storage", "interface") == "virtio"
+    if is_virtual:
         return [memory.by_sockets(question, "the memory of a virtual disk's host")]
     if rate is None:
         return []

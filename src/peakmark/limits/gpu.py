@@ -22,7 +22,7 @@ _PCIE = {
 """Generation of PCI Express -> (transfers per second and lane, share of the bits that carry data)."""
 _DRIVER = "attributes of the GPU, by NVIDIA's driver"
 
-_INTEGRATED = ("3.2", "5.3", "6.2", "7.2", "8.7", "10.1", "11.0", "12.1")
+_INTEGRATED = ("5.3", "6.2", "7.2", "8.7", "10.1", "11.0", "12.1")
 """Compute capabilities of GPUs that use the memory of a CPU: Jetson, Drive and GB10 (NVIDIA, CUDA GPUs)."""
 
 Gpus = Sequence[Mapping[str, Any]]

@@ -44,8 +44,6 @@ because plans are made before it is compiled.
 """
 _WIDTHS = "pci/pci_gpu_link_info/link_widths"
 """Part of the log of nvidia-smi with the lanes of a GPU's link."""
-_SPEEDS = ("2.5", "5.0", "8.0", "16.0", "32.0", "64.0")
-"""GT/s of a lane of PCI Express as Linux prints them: generation 1 first, then 2, and so on."""
 _SHARED = (
     "name", "compute", "sms", "clock_hz", "memory_clock_hz", "bus_bits", "l2_bytes", "memory_bytes",
     "ecc", "vbios", "power_cap_watts", "generation",
@@ -131,23 +129,10 @@ def _gpu(host: Host, listed: Facts, reported: Facts) -> Facts:
         **{name: listed.get(name) for name in _SHARED},
         "vbios": reported.get("vbios"),
         "power_cap_watts": reported.get("power_cap_watts"),
-        "generation": reported.get("generation") or _generation(host, device),
-        "width": reported.get("width") or host.read_int(device, "current_link_width") or None,
+        # sysfs may show the link of an emulated slot on a virtual machine.
+        "generation": reported.get("generation"),
+        "width": reported.get("width"),
     }
-
-
-def _generation(host: Host, device: str) -> int | None:
-    """Return the highest generation of PCI Express that a device and its slot support, or None.
-
-    An idle GPU lowers the current speed of its link, which is therefore not used.
-    """
-    generations = []
-    for place in (device, f"{device}/.."):
-        speed, _, _ = (host.read(place, "max_link_speed") or "").partition(" ")
-        if speed not in _SPEEDS:
-            return None
-        generations.append(1 + _SPEEDS.index(speed))
-    return min(generations)
 
 
 def _by_nvidia_smi(host: Host) -> Iterator[Facts]:

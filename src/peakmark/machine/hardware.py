@@ -53,11 +53,22 @@ _LSCPU_NAMES = {
     "Features": "Flags",
 }
 """Field of /proc/cpuinfo -> its name in lscpu."""
-_LOWEST_MTS = {"DDR2": 400, "DDR3": 1066, "DDR4": 2133, "DDR5": 4800}
-"""Type of memory -> lowest rated MT/s of modules that were sold. A board may run them at a lower rate."""
+_LOWEST_MTS = {
+    "DDR2": 533,
+    "DDR3": 1066,
+    "DDR4": 2133,
+    "DDR5": 4800,
+    "LPDDR4": 2400,
+    "LPDDR5": 4800,
+}
+"""Type of memory -> lowest rated MT/s of modules that were sold. A board may run them at a lower rate.
+
+DDR2-400 is left out, because 400 MHz is the clock of DDR2-800.
+"""
 _GUESTS = re.compile(
     r"KVM|QEMU|Bochs|OpenStack|VMware|VirtualBox|innotek|Xen|BHYVE|Parallels|Virtual Machine|Droplet"
-    r"|Apple Virtualization|Google Compute Engine|Alibaba Cloud ECS|HVM|vServer|CVM|dummy-virt"
+    r"|Apple Virtualization|Google Compute Engine|Alibaba Cloud ECS|HVM|vServer|CVM|dummy-virt|AHV"
+    r"|Cloud Hypervisor|KubeVirt|Scaleway|xen,"
 )
 """Words of the firmware's vendor and product that name a virtual machine, as in systemd-detect-virt."""
 _METAL = re.compile(r"metal|BM\.", re.IGNORECASE)
@@ -362,7 +373,6 @@ def _idle_states(host: Host) -> list[str] | None:
     places = host.glob(_SYSTEM, "cpu0/cpuidle/state[0-9]*")
     if not places:
         return None
-    places.sort(key=lambda place: int(place.rpartition("state")[2]))
     enabled = [place for place in places if host.read(place, "disable") != "1"]
     return [host.read(place, "name") or "unnamed" for place in enabled]
 
@@ -446,7 +456,7 @@ def _slowest(modules: list[dict[str, str]]) -> int | None:
     """Return the configured rate in MT/s of the slowest module, at which all modules run.
 
     Some firmware states the clock in MHz in its place, which is half the rate. The rate is then unknown, and
-    also if twice the stated rate is one at which such a module runs.
+    also if twice the stated rate is one at which such a module runs. A module of unknown type may be of any type.
     """
     slowest = None
     for module in modules:
@@ -455,7 +465,8 @@ def _slowest(modules: list[dict[str, str]]) -> int | None:
         if speed is None or not possible(speed, "MT/s"):
             return None
         is_clock = 2 * speed <= rated + 2  # rounded numbers: 1333 MHz of 2666 MT/s
-        if is_clock or max(speed, rated) < _LOWEST_MTS.get(module.get("TYPE", ""), 0):
+        lowest = _LOWEST_MTS.get(module.get("TYPE", ""), _LOWEST_MTS["DDR5"])
+        if is_clock or max(speed, rated) < lowest:
             return None
         slowest = min(speed, slowest or speed)
     return slowest

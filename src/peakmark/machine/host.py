@@ -20,8 +20,13 @@ POSSIBLE = {
     "Hz": (5e7, 6.5e9),
     "W": (1, 3000),
     "MT/s": (200, 20_000),
+    "bit/s": (1e6, 4e12),
+    "lanes": (1, 32),
 }
-"""Unit -> least and greatest value that a CPU's clock, a GPU's power cap or a memory module can have.
+"""Unit -> least and greatest value that a machine can have.
+
+The values are a CPU's clock, a GPU's power cap, the rate of a memory module, the speed of a network interface,
+and the lanes of a PCI Express link.
 
 Kernels, firmware and tools show 0, an error value or a huge number for what they do not know. The
 highest clock that was sold is 6.2 GHz (Core i9-14900KS).

@@ -80,7 +80,6 @@ def _slurm_limits() -> dict[str, int | None]:
     """Return the CPUs and the memory of the job from Slurm's environment variables."""
     return {
         "cpus_on_node": environment_int("SLURM_CPUS_ON_NODE"),
-        "cpus_per_task": environment_int("SLURM_CPUS_PER_TASK"),
         "memory_per_node_bytes": _slurm_bytes("SLURM_MEM_PER_NODE"),
         "memory_per_cpu_bytes": _slurm_bytes("SLURM_MEM_PER_CPU"),
     }

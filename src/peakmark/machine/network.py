@@ -9,7 +9,7 @@ import struct
 from contextlib import suppress
 
 from peakmark.errors import MeasurementError
-from peakmark.machine.host import Facts, Host, first_int, pcie_link
+from peakmark.machine.host import Facts, Host, first_int, pcie_link, possible
 
 _INFINIBAND_DATA = {"SDR": 8 / 10, "DDR": 8 / 10, "QDR": 8 / 10, "FDR": 64 / 66}
 """Generation of InfiniBand -> share of its signalling rate that carries data.
@@ -22,6 +22,12 @@ _FDR_GBIT = 14.0625
 
 _STRIPED = "balance-rr"
 """Mode of a bond that sends the packets of one stream over all members."""
+_HASHED = ("802.3ad", "balance-xor")
+"""Modes of a bond that choose the member by a hash of addresses or, by the policy ``layer3+4``, also of ports."""
+_PARAVIRTUAL = ("virtio_net", "vmxnet3", "hv_netvsc", "vif")
+"""Drivers of the interfaces of virtual machines, which report a speed that no wire has."""
+_UNKNOWN_MBIT = 65535
+"""Speed that older drivers report without a cable: -1 in 16 bits."""
 _Speed = tuple[float | None, str | None]
 """A line rate in bit/s, and a remark about it."""
 
@@ -149,20 +155,19 @@ def _speed(host: Host, name: str) -> _Speed:
     The speed of a virtual interface is ignored, because it is meaningless. It has the speed of the
     interfaces below it, if they have the same.
     """
-    kind = _kind(host, name)
+    kind, wired = _kind(host, name), _wired(host, name)
     if kind == "infiniband":
         return _infiniband(host, name)
+    if _driver(host, name) in _PARAVIRTUAL or (kind == "virtual" and not wired):
+        return None, f"{name} is a virtual interface, which has no line rate"
     if kind == "virtual":
-        wired = _wired(host, name)
-        if not wired:
-            return None, f"{name} is a virtual interface, which has no line rate"
         speeds = {_speed(host, member) for member in wired}
         if len({speed for speed, _ in speeds}) > 1:
             return None, f"{name} sends through {' or '.join(wired)}, which differ in speed"
         speed, note = _speed(host, wired[0])
         return speed, note or f"speed of {wired[0]}, below {name}"
     mbit = host.read_int(f"/sys/class/net/{name}/speed")
-    if mbit is None or mbit <= 0:
+    if mbit is None or mbit == _UNKNOWN_MBIT or not possible(mbit * 1e6, "bit/s"):
         return None, f"the driver of {name} reports no speed"
     members = _members(host, name)
     if kind == "bond" and members:
@@ -171,14 +176,21 @@ def _speed(host: Host, name: str) -> _Speed:
 
 
 def _bond_speed(host: Host, name: str, members: list[str], reported: float) -> _Speed:
-    """Return the line rate of a bond, at most that of its members, and a remark about it."""
+    """Return the rate of a bond between two nodes, at most that of its members, and a remark about it.
+
+    Two nodes use several members only if a stream does, or if the ports of a stream decide about its member.
+    """
     rates = [_speed(host, member)[0] or reported for member in members]
     mode = _mode(host, name)
-    most = max(rates) if mode == "active-backup" else sum(rates)
-    uses = "all" if mode == _STRIPED else "one"
+    policy = host.read(f"/sys/class/net/{name}/bonding/xmit_hash_policy") or "3+4"
+    by_port = mode in _HASHED and "3+4" in policy
     kind = f"bond in mode {mode}" if mode else "team"
-    note = f"{kind} over {' and '.join(members)}: a single stream uses {uses} of them"
-    return min(reported, most), note
+    most, streams = sum(rates), "a single stream uses one"
+    if mode == _STRIPED:
+        streams = "a single stream uses all"
+    elif mode and not by_port:
+        most, streams = max(rates), "all streams between two nodes use one"
+    return min(reported, most), f"{kind} over {' and '.join(members)}: {streams} of them"
 
 
 def _stream(host: Host, name: str) -> float | None:

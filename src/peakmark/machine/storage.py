@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from peakmark import files
-from peakmark.machine.host import Facts, Host, first_int, pcie_link
+from peakmark.machine.host import Facts, Host, first_int, pcie_link, possible
 
 RAM_FILESYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 """Filesystems whose files are in main memory."""
@@ -67,8 +67,6 @@ _INTERFACES = {
     r"/ata\d+/": "sata",
     r"/usb\d+/": "usb",
     r"/end_device-": "sas",
-    r"/vbd-": "xen",
-    r"/loop\d+$": "loop",
 }
 """Pattern of a disk's path in /sys/devices -> its interface."""
 _Limit = tuple[float | None, str | None]
@@ -259,7 +257,8 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
         speed: text from sysfs, such as ``16.0 GT/s PCIe``.
         width: number of lanes as text, such as ``4``.
     """
-    match, lanes = re.match(r"(\d+(?:\.\d+)?) GT/s", speed or ""), first_int(width)
+    match = re.match(r"(\d+(?:\.\d+)?) GT/s", speed or "")
+    lanes = possible(first_int(width), "lanes")
     if not match or not lanes or float(match[1]) not in _PCIE_CODING:
         return None, None
     rate, coding = float(match[1]), _PCIE_CODING[float(match[1])]

@@ -366,7 +366,7 @@ def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
     """Return the name and the groups of facts of each node."""
     campaign, found = frames.campaign, []
     for host, facts in facts_of(frames).items():
-        measured = {**facts, "network": campaign["networks"][host]}
+        measured = {**facts, "network": campaign["networks"].get(host)}
         found.append({"name": host, "groups": group(measured)})
     return found
 
@@ -398,7 +398,7 @@ def box(frames: CampaignFrames) -> list[list[str]]:
     """
     found, clocks = [], highest_clocks(frames)
     for host, facts in facts_of(frames).items():
-        measured = {**facts, "network": frames.campaign["networks"][host], "clocks": clocks}
+        measured = {**facts, "network": frames.campaign["networks"].get(host), "clocks": clocks}
         found.append({"name": host, "groups": {BOX: rendered(templates()[BOX], measured)}})
     lines: list[list[str]] = []
     # Several nodes may have a second group: the lines that differ.

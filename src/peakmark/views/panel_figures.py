@@ -236,10 +236,11 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
         middles = (others["other_name"].map(hues.index) + 0.5) / len(hues) - 0.5
         places = others["across_name"].map(order.index) + BAR_WIDTH * middles
         figure_style.scatter(axis, others.assign(x=places), "program", looks)
-        if len(hues) == 1 and len(order) <= FEW:
-            axis.bar_label(
-                axis.containers[0], fmt=partial(significant, digits=2), fontsize=figure_style.SMALL
-            )
+        if len(hues) * len(order) <= FEW:
+            for bars in axis.containers:
+                axis.bar_label(
+                    bars, fmt=partial(significant, digits=2), fontsize=figure_style.SMALL
+                )
         if is_share:
             axis.axhline(100, label="limit", **figure_style.LIMIT)
     figure_style.finish(grid, labels, columns, HIGH)

@@ -91,7 +91,7 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
     length = int(shown["place"].max()) + 1  # lines of the longest panel
     looks = figure_style.looks_of(figure.table)
     runs = shown[shown["kind"].eq("run")]
-    colours = dict(enumerate(sns.color_palette(ROUNDS, int(runs["round"].max())), 1))
+    colours = dict(enumerate(sns.color_palette(ROUNDS, int(max(runs["round"], default=0))), 1))
     grid = sns.FacetGrid(shown, col="panel", sharex=True, sharey=False)
     for number, axis in grid.axes_dict.items():
         of_column = shown[shown["panel"].eq(number)].assign(y=lambda marks: marks["place"])

@@ -40,14 +40,14 @@ def test_the_driver_and_nvidia_smi_complete_each_other(tmp_path):
     assert (one["generation"], one["width"], one["numa_node"]) == (5, 16, 0)
 
 
-def test_without_nvidia_smi_the_facts_are_those_of_the_driver_and_of_sysfs(tmp_path):
+def test_without_nvidia_smi_the_facts_are_those_of_the_driver(tmp_path):
+    """The link that sysfs shows may be that of an emulated slot."""
     on_bus(tmp_path, numa_node="-1", current_link_speed="2.5 GT/s PCIe", current_link_width="8")
     found = gpu.collect(gpu_host(tmp_path, gpus(2)), tmp_path / "gpubench")
     assert (found["count"], found["driver"], found["vbios"]) == (2, "CUDA 13.0", None)
     assert found["pcie"]["current_width"] == 8 and gpu.on_bus(Host(tmp_path)) == 1
-    first, second = found["gpus"]
-    assert (first["generation"], first["width"], first["numa_node"]) == (4, 8, -1)
-    assert (second["generation"], second["width"]) == (None, None)
+    first = found["gpus"][0]
+    assert (first["generation"], first["width"], first["numa_node"]) == (None, None, -1)
 
 
 def test_gpus_that_differ_have_no_fact_in_common(tmp_path):

@@ -110,7 +110,7 @@ def test_memory_from_udev(tmp_path):
     facts = hardware.collect_memory(host(tmp_path, "", {"udevadm": "\n".join(lines)}))
     assert (facts["channels"], facts["speed_mts"]) == (4, 2933)
     assert (facts["type"], facts["modules"]) == ("DDR4", 6)
-    words = ("LOCATOR=DIMM 0", "SIZE=1024", "CONFIGURED_SPEED_MTS=3200")
+    words = ("LOCATOR=DIMM 0", "SIZE=1024", "TYPE=DDR4", "CONFIGURED_SPEED_MTS=3200")
     text = "".join(f"MEMORY_DEVICE_0_{word}\n" for word in words)
     without_channel = host(tmp_path, "", {"udevadm": text})
     facts = hardware.collect_memory(without_channel)

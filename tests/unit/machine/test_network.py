@@ -43,24 +43,6 @@ def test_speed_is_that_of_a_wire(tmp_path, interface, speed, note):
     assert "nic9" in this.unknown["network.interface"]
 
 
-@pytest.mark.parametrize(("mode", "mbit"), [("active-backup 1", 10000), ("802.3ad 4", 35000)])
-def test_rate_of_a_bond(mode, mbit, tmp_path):
-    """The driver adds up the members that may send."""
-    files = f"""
-        /sys/class/net/bond0/type 1
-        /sys/class/net/bond0/speed {mbit}
-        /sys/class/net/bond0/bonding/slaves eno1 eno2
-        /sys/class/net/bond0/bonding/mode {mode}
-        /sys/class/net/eno1/speed 10000
-        /sys/class/net/eno1/device/vendor 0x8086
-        /sys/class/net/eno2/speed 25000
-        /sys/class/net/eno2/device/vendor 0x8086
-    """
-    facts = network.collect(host(tmp_path, files), "bond0")
-    assert (facts["speed_bps"], facts["stream_bps"]) == (mbit * 1e6, 25e9)
-    assert mode.split()[0] in facts["speed_note"]
-
-
 def test_what_tc_slows_down_is_told(tmp_path):
     for printed, shaping in {
         "qdisc tbf 1: root refcnt 2 rate 100Mbit burst 32Kb lat 50ms": "tbf rate 100Mbit",

@@ -34,6 +34,7 @@ BOND = (
     {NET}/bond0/bonding/mode """
 )
 LACP, STRIPED = f"{BOND}802.3ad 4", f"{BOND}balance-rr 0"
+POLICY = f"{NET}/bond0/bonding/xmit_hash_policy"
 GUESTS = f"""{links(fwpr100p0="", tap101i0="", vmbr0="fwpr100p0 nic0 tap101i0")}
     {NET}/vmbr0/bridge/bridge_id 8000.0"""
 
@@ -48,6 +49,10 @@ GUESTS = f"""{links(fwpr100p0="", tap101i0="", vmbr0="fwpr100p0 nic0 tap101i0")}
     (GUESTS + links(nic0=""), "vmbr0", None, None),
     (GUESTS + links(nic0=-1), "vmbr0", None, None),
     (links(br0="eth1 eth2", eth1=1000, eth2=-1) + f"\n{NET}/eth2/operstate down", "br0", 1, None),
+    (f"{LACP}\n{POLICY} layer3+4 1", "bond0", 50, 25), (f"{LACP}\n{POLICY} layer2+3 2", "bond0", 25, 25),
+    (f"{BOND}active-backup 1", "bond0", 25, 25), (f"{BOND}balance-alb 6", "bond0", 25, 25),
+    (links(eth0=65535), "eth0", None, None), (links(eth0=4294967295), "eth0", None, None),
+    (links(eth0=10000) + f"\n{NET}/eth0/device/driver ->../../../../vmxnet3\n/sys/vmxnet3/x 1", "eth0", None, None),
 ])  # fmt: skip
 def test_interfaces_above_a_bond_or_a_device(tmp_path, files, name, gigabits, stream):
     files = files.replace(f"{NET}/", f"\n{NET}/")
@@ -179,7 +184,7 @@ def memory_row(threads, facts, **more):
     (("Amazon EC2", "m6g.large"), True), (("Amazon EC2", "m6g.metal"), False),
     (("Microsoft Corporation", "Virtual Machine"), True), (("QEMU", "KVM Virtual Machine"), True),
     (("GIGABYTE", "R272-P30-JG"), False), (("Microsoft Corporation", "C2080"), False),
-    (("", "", "linux,dummy-virt"), True),
+    (("", "", "linux,dummy-virt"), True), (("", "", "xen,xenvm"), True), (("Nutanix", "AHV"), True),
 ])  # fmt: skip
 def test_a_guest_on_arm_has_no_limit_of_the_socket(tmp_path, texts, is_guest):
     system = "/sys/devices/system/cpu"
@@ -211,6 +216,7 @@ def test_numa_nodes_have_cores(tmp_path, nodes, count):
     ("DDR5", 2400, 2400, None), ("DDR4", "Unknown", 65535, None), ("DDR4", "Unknown", 2400, 2400),
     ("DDR5", 5600, 4400, 4400), ("DDR4", 2133, 1333, 1333), ("DDR4", 3200, 1467, None),
     ("DDR4", 1600, 1600, None), ("DDR4", "Unknown", 1333, None), ("DDR3", 1066, 1066, 1066),
+    ("LPDDR5", 3200, 3200, None), ("Unknown", 1600, 1600, None), ("DDR2", 400, 400, None),
 ])  # fmt: skip
 def test_the_clock_of_a_module_is_not_its_rate(tmp_path, kind, rated, configured, rate):
     slot = {"TYPE": kind, "SIZE": 1 << 32, "BANK_LOCATOR": "CHANNEL A", "FORM_FACTOR": "DIMM"}

@@ -29,8 +29,8 @@ def sockets(cache=0):
 
 
 def limits(memory=64 * GIB, limited_by=None, **slurm):
-    granted = {"cpus_on_node": 4, "cpus_per_task": None}
-    granted |= {"memory_per_node_bytes": None, "memory_per_cpu_bytes": None, **slurm}
+    granted = {"cpus_on_node": 4, "memory_per_node_bytes": None, "memory_per_cpu_bytes": None}
+    granted |= slurm
     known = {"cpus_allowed": list(range(8)), "physical_cores_allowed": 8, "cpu_quota": None}
     return {**known, "memory_bytes": memory, "memory_limited_by": limited_by, "slurm": granted}
 
