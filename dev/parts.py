@@ -1,8 +1,8 @@
 """Run the parts of ``make test`` side by side; end with the time of each, and what was skipped and why.
 
 Parts of a lane run one after the other, and the lanes at one time: tests of the cluster and of faults
-mostly wait. The output of a part is printed when it ends, and kept in ``build/tests/``. No part begins
-after a failure.
+mostly wait, and test-unit takes longest. The output of a part is printed when it ends, and kept in
+``build/tests/``. No part begins after a failure.
 """
 
 import os
@@ -18,10 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "tests"
 LANES = (
-    ("lint", "test-unit"),
+    ("test-unit",),
     ("test-workflow",),
     ("test-cluster",),
-    ("test-kernels", "test-faults"),
+    ("lint", "test-kernels", "test-faults"),
 )
 SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.+)$", re.MULTILINE)
 

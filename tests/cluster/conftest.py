@@ -57,9 +57,9 @@ def fleet() -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def site() -> Iterator[Cluster]:
     """A stranger's: other names, slurmdbd, an account that must be said, five jobs at most in the
-    queue, partitions that refuse something, and fio on the login side only.
+    queue, and fio on the login side only.
     """
-    rules = {"account": True, "max_submit": 5, "rules": True}
+    rules = {"account": True, "max_submit": 5}
     names = {"name": "hpc", "prefix": "gn", "without": ("fio",)}
     yield from start(**SIZES, **rules, **names, accounting=True)
 

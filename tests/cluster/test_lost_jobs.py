@@ -36,8 +36,7 @@ def test_preempted_jobs_are_named_and_measured_again(equal_workflow):
     wait = workflow.busy_fio(BLOCKS, "wait")
     process = workflow.start(*TO_RECORDS)
     workflow.wait_for_tools(2)
-    options = ("--partition=urgent", "--exclusive", "--nodelist=node1", "--output=/dev/null")
-    assert cluster.wait_for_job(cluster.sbatch("sleep 1", *options))["JobState"] == "COMPLETED"
+    cluster.run(["srun", "--partition=urgent", "--exclusive", "--nodelist=node1", "sleep", "1"])
     wait.unlink()
     workflow.end(process, 0)
     assert "PREEMPTED" in lost_on(workflow, "node1")[1]

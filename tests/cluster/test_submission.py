@@ -1,6 +1,5 @@
 """Jobs that Slurm would never start: doctor and a campaign find the same before any is submitted."""
 
-import json
 import sys
 from contextlib import contextmanager
 
@@ -23,21 +22,6 @@ def partition(cluster, name, **settings):
         yield
     finally:
         cluster.run([*update, *(f"{key}={before[key]}" for key in settings)])
-
-
-@contextmanager
-def unenforced(cluster):
-    """sbatch takes what its partition never starts, as Slurm does unless a site says otherwise."""
-    path = cluster.layout.path("slurm/slurm.conf")
-    before = path.read_text()
-    try:
-        for text in (before.replace("EnforcePartLimits=ALL", "EnforcePartLimits=NO"), before):
-            path.write_text(text)
-            cluster.run(["scontrol", "reconfigure"])
-            if text != before:
-                yield
-    finally:
-        path.write_text(before)
 
 
 def doctor(workflow):
@@ -63,26 +47,3 @@ def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
         assert word in said and run.count(word) == 1, said + run
     assert not workflow.attempts() and not workflow.records()
     assert workflow.queued("--states=all") <= before
-
-
-CHECK = """
-import json, sys
-from peakmark.slurm import failures
-for wanted in json.loads(sys.argv[1]):
-    print(failures.check(wanted, [f"--{name}={value}" for name, value in wanted.items()]))
-"""
-JOBS = {
-    "partition=small time=2 nodes=2": "MaxNodes",
-    "partition=main,short time=10 nodes=1": "None",
-    "partition=main time=2 nodes=1": "None",
-}
-"""A job -> what is found of it where sbatch enforces no limit."""
-
-
-def test_limits_that_sbatch_does_not_enforce(site):
-    options = [dict(word.split("=") for word in job.split()) for job in JOBS]
-    wanted = json.dumps([{"account": "tests", **each} for each in options])
-    with unenforced(site):
-        found = site.run([sys.executable, "-c", CHECK, wanted]).stdout.splitlines()
-    for line, words in zip(found, JOBS.values(), strict=True):
-        assert words in line, found

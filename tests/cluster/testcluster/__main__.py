@@ -8,14 +8,13 @@ python -m tests.cluster.testcluster down
 import argparse
 import os
 import sys
-import time
 from pathlib import Path
 
 from .cluster import STATE, Cluster
 from .processes import ClusterError
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-# A link to the one cluster of this checkout, for `exec`, `status` and `down`.
+# A link to the one cluster of this checkout, for `exec` and `down`.
 POINTER = CHECKOUT / "build" / "testcluster"
 PYTHON = Path(sys.executable)
 PROGRAM = PYTHON.relative_to(CHECKOUT) if PYTHON.is_relative_to(CHECKOUT) else "python"
@@ -29,7 +28,6 @@ def parser() -> argparse.ArgumentParser:
         prog=PROG,
         description="A real Slurm cluster on this machine, in namespaces of its own (root only).",
     )
-    top.add_argument("--directory", type=Path, help="default: the cluster of this checkout")
     commands = top.add_subparsers(dest="action", required=True)
     up = commands.add_parser("up", help="start a cluster; it stays until `down`")
     up.add_argument("--nodes", type=int, default=2, help="number of nodes (default 2)")
@@ -37,41 +35,36 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--memory", type=int, default=MEMORY_MIB, help="MiB each node claims")
     up.add_argument("--accounting", action="store_true", help="with slurmdbd, so that sacct works")
     commands.add_parser("down", help="end the cluster and remove its files")
-    commands.add_parser("status", help="nodes, queue and logs")
     execute = commands.add_parser("exec", help="run a command on the cluster's login side")
     execute.add_argument("command", nargs="+", metavar="-- COMMAND")
     return top
 
 
-def find(directory: Path | None) -> Cluster:
-    """The running cluster in this state directory, or that of this checkout."""
-    if directory is None and not POINTER.is_symlink():
+def find() -> Cluster:
+    """The running cluster of this checkout."""
+    if not POINTER.is_symlink():
         raise ClusterError(f"no test cluster of this checkout runs; start one with `{PROG} up`")
-    return Cluster.attach(directory or POINTER.readlink())
+    return Cluster.attach(POINTER.readlink())
 
 
 def start(options: argparse.Namespace) -> None:
     """`up`: start a cluster and let it live on."""
-    if options.directory is None and POINTER.is_symlink():
-        if (POINTER / STATE).exists() and find(None).alive():
+    if POINTER.is_symlink():
+        if (POINTER / STATE).exists() and find().alive():
             raise ClusterError(f"a test cluster of this checkout runs; end it with `{PROG} down`")
         POINTER.unlink()
-    began = time.monotonic()
-    names = ("nodes", "cpus", "memory", "accounting", "directory")
+    names = ("nodes", "cpus", "memory", "accounting")
     cluster = Cluster.start(**{name: getattr(options, name) for name in names})
     try:
-        if options.directory is None:
-            POINTER.parent.mkdir(exist_ok=True)
-            POINTER.symlink_to(cluster.layout.directory)
+        POINTER.parent.mkdir(exist_ok=True)
+        POINTER.symlink_to(cluster.layout.directory)
         cluster.release()
     except BaseException:
         cluster.down()
         raise
-    program = PROG if options.directory is None else f"{PROG} --directory {options.directory}"
-    seconds, where = time.monotonic() - began, cluster.layout.directory
-    print(f"{options.nodes} nodes are up after {seconds:.1f} s, with everything in {where}")
-    print(f"use it:   {program} exec -- snakemake --profile slurm")
-    print(f"end it:   {program} down")
+    print(f"{options.nodes} nodes are up, with everything in {cluster.layout.directory}")
+    print(f"use it:   {PROG} exec -- snakemake --profile slurm")
+    print(f"end it:   {PROG} down")
 
 
 def act(options: argparse.Namespace) -> None:
@@ -80,17 +73,11 @@ def act(options: argparse.Namespace) -> None:
         start(options)
     elif options.action == "down":
         try:
-            find(options.directory).down()
+            find().down()
         finally:
-            if options.directory is None:
-                POINTER.unlink(missing_ok=True)
-    elif options.action == "status":
-        cluster = find(options.directory)
-        print(f"state directory {cluster.layout.directory} (logs in log/)")
-        for command in (["sinfo", "--Node", "--long"], ["squeue"]):
-            print(cluster.run(command).stdout, end="")
+            POINTER.unlink(missing_ok=True)
     else:
-        cluster = find(options.directory)
+        cluster = find()
         line, environment = cluster.command(options.command), cluster.environment()
         # The programs of this Python's environment are found, also where nobody has activated it.
         environment["PATH"] = f"{PYTHON.parent}:{environment['PATH']}"

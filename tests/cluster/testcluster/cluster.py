@@ -14,13 +14,12 @@ from typing import Any
 import msgspec
 
 from . import daemons
-from .config import LOGIN, Layout
+from .config import Layout
 from .hosts import Hosts, end_keeper, start_keeper, tail
 from .processes import ClusterError, Process, members, wait_until
 from .requirements import search_path, why_not
 
 STATE = "cluster.json"
-ENDED = "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT"
 FOREIGN = re.compile(r"(SLURM|SBATCH|SALLOC|SRUN|SQUEUE|SINFO|SACCT|SCANCEL|SCONTROL)_")
 
 
@@ -37,18 +36,19 @@ class Cluster:
     # -- beginning and end
 
     @classmethod
-    def start(cls, nodes: int = 2, *, directory: Path | None = None, **options: Any) -> "Cluster":
+    def start(cls, nodes: int = 2, **options: Any) -> "Cluster":
         """Start a cluster and return when all nodes are idle. It ends with this process.
 
         Args:
             nodes: how many.
-            directory: its state directory, which must not exist or be empty, and is removed in the
-                end; default: a new one in the temporary directory.
             options: those of ``Layout``.
         """
         if reason := why_not(**options):
             raise ClusterError(reason)
-        where = _state_directory(directory)
+        # Some CI systems give a temporary directory whose name is too long for sockets.
+        base = tempfile.gettempdir()
+        short = base if len(base) <= 25 else "/tmp"
+        where = Path(tempfile.mkdtemp(prefix="testcluster-", dir=short)).resolve()
         owner = None
         try:
             layout = Layout(where, nodes, **options)
@@ -168,29 +168,6 @@ class Cluster:
             raise ClusterError(f"`{words}` ended with exit code {code}:\n{output}")
         return done
 
-    # -- jobs
-
-    def sbatch(self, script: str, *options: str, cwd: Path | None = None) -> int:
-        """Submit a shell script (its text) and return the job id."""
-        text = script if script.startswith("#!") else f"#!/bin/sh\n{script}\n"
-        done = self.run(["sbatch", "--parsable", *options], cwd=cwd, input=text)
-        return int(done.stdout.split(";")[0])
-
-    def wait_for_job(self, number: int, seconds: float = 60.0) -> dict[str, str]:
-        """Wait until a job has ended; its fields as scontrol has them."""
-        job: dict[str, str] = {}
-
-        def reached() -> bool:
-            job.update(self._fields("job", str(number)))
-            return job["JobState"] in ENDED.split()
-
-        try:
-            wait_until(reached, seconds, f"job {number} has ended", 0.1)
-        except ClusterError as error:
-            state, reason = job["JobState"], job.get("Reason")
-            raise ClusterError(f"{error}; it is {state} ({reason})") from None
-        return job
-
     def _fields(self, kind: str, name: str) -> dict[str, str]:
         text = self.run(["scontrol", "--oneliner", "show", kind, name]).stdout
         return dict(re.findall(r"(\S+?)=(\S*)", text))
@@ -214,14 +191,7 @@ class Cluster:
         """What runs on a node (or "login": the daemons), as process ids of this machine."""
         return self.hosts.processes(name)
 
-    def _runs(self, host: str, name: str) -> bool:
-        return any(process.name == name for process in self.processes(host))
-
     # -- trouble, and the way back
-
-    def start_slurmd(self, name: str) -> None:
-        """Start a node's slurmd; do not wait for it."""
-        daemons.start_slurmd(self.hosts, self.layout, name)
 
     def kill_node(self, name: str) -> None:
         """End every process of a node at once, jobs included, and its network."""
@@ -232,46 +202,19 @@ class Cluster:
         """Make a node (again) and start its slurmd; do not wait for it."""
         self.hosts.add_node(name, self.layout.without)
         self._save()
-        self.start_slurmd(name)
-
-    def update_node(self, name: str, *fields: str) -> None:
-        """Change a node as an administrator does, such as "State=DRAIN", "Reason=a broken fan"."""
-        self.run(["scontrol", "update", f"NodeName={name}", *fields])
-
-    def start_controller(self) -> None:
-        """Start slurmctld and wait until it answers."""
-        daemons.start_slurmctld(self.hosts, self.layout)
+        daemons.start_slurmd(self.hosts, self.layout, name)
 
     def reset(self) -> None:
-        """Bring back what was killed, cancel all jobs, and wait until all nodes are idle."""
-        if not self._runs(LOGIN, "slurmctld"):
-            self.start_controller()
+        """Bring back killed nodes, cancel all jobs, and wait until all nodes are idle."""
         for name in self.layout.names:
             if name not in self.hosts.nodes:
                 self.start_node(name)
-            elif not self._runs(name, "slurmd"):
-                self.start_slurmd(name)
         squeue = ["squeue", "--noheader"]
         if self.run(squeue).stdout:
             self.run(["scancel", "--user=root"])
         for name in self.layout.names:
             if not {"DRAIN", "DOWN"}.isdisjoint(self.node_states(name)):
-                with contextlib.suppress(ClusterError):
-                    self.update_node(name, "State=RESUME")
+                resume = ["scontrol", "update", f"NodeName={name}", "State=RESUME"]
+                self.run(resume, check=False)
             self.wait_for_node(name, "IDLE")
         wait_until(lambda: not self.run(squeue).stdout, 60.0, "no job is left in the queue", 0.1)
-
-
-def _state_directory(directory: Path | None) -> Path:
-    if directory is None:
-        # Some CI systems give a temporary directory whose name is too long for sockets.
-        base = tempfile.gettempdir()
-        short = base if len(base) <= 25 else "/tmp"
-        return Path(tempfile.mkdtemp(prefix="testcluster-", dir=short)).resolve()
-    where = directory.resolve()
-    if where.exists() and (not where.is_dir() or any(where.iterdir())):
-        raise ClusterError(
-            f"{where} is not empty; choose a new directory, or end what runs there with `down`"
-        )
-    where.mkdir(parents=True, exist_ok=True)
-    return where

@@ -4,35 +4,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .processes import ClusterError
-
 LOGIN = "login"
 ACCOUNT = "tests"
 BRIDGE = "cluster0"
 NETWORK = "10.77.0"
 PMIX = Path("/usr/lib/x86_64-linux-gnu/pmix2/lib")
-# sun_path holds 108 bytes, and the longest socket is SLURMD_SPOOL/nodeNN_4294967295.4294967294.
-LONGEST_DIRECTORY = 50
-MOST_NODES = 64
-
 # slurmd loads a control group plugin even if nothing is set to use one. That of version 2 wants
 # systemd or a place to write in, and looking for the right one fails where none is mounted; that of
 # version 1 asks for nothing until it is used.
 CGROUP_CONF = """CgroupPlugin=cgroup/v1
-"""
-
-# A site that wants its nodes shared says so in a submission plugin; slurm.conf has no word for it.
-JOB_SUBMIT = """function slurm_job_submit(job, partitions, user)
-   if job.partition == "shared" and job.shared == 0 then
-      slurm.log_user("partition shared takes no --exclusive jobs")
-      return slurm.ERROR
-   end
-   return slurm.SUCCESS
-end
-
-function slurm_job_modify(job, record, partitions, user)
-   return slurm.SUCCESS
-end
 """
 
 
@@ -50,13 +30,10 @@ class Layout:
     max_submit    jobs that a user may have in the queue, from the QOS; 0: no limit (wants
                   accounting)
     binding       task/affinity: a job's processes run on the CPUs it was given, and on no others
-    rules         partitions that refuse something: `elsewhere` (AllocNodes), `small`
-                  (MaxMemPerNode=400, MaxNodes=1), `shared` (no --exclusive)
     preemption    partition `urgent` takes the nodes of jobs in all others: PreemptMode is REQUEUE
                   in `main` and CANCEL in `short`
     leaf          so many nodes hang on each leaf switch of a tree; 0: Slurm knows no topology
     without       programs that the nodes lack, while the login side has them
-    node_timeout  seconds without an answer until a node is DOWN
     """
 
     directory: Path
@@ -69,23 +46,9 @@ class Layout:
     account: bool = False
     max_submit: int = 0
     binding: bool = False
-    rules: bool = False
     preemption: bool = False
     leaf: int = 0
     without: tuple[str, ...] = ()
-    node_timeout: int = 6
-
-    def __post_init__(self) -> None:
-        where = str(self.directory)
-        if not 1 <= self.nodes <= MOST_NODES:
-            raise ClusterError(f"a test cluster has 1 to {MOST_NODES} nodes, not {self.nodes}")
-        if (self.account or self.max_submit) and not self.accounting:
-            raise ClusterError("account and max_submit want accounting: Slurm's database has them")
-        if len(where) > LONGEST_DIRECTORY or not re.fullmatch(r"[\w/.+:-]+", where, re.ASCII):
-            raise ClusterError(
-                f"the state directory {where} has too long a name for the sockets in it, or letters "
-                "that slurm.conf cannot hold; choose a plain one, such as /tmp/mycluster"
-            )
 
     def each(self, given: int | tuple[int, ...]) -> tuple[int, ...]:
         """One number for each node."""
@@ -163,7 +126,7 @@ SlurmdParameters=config_overrides
 
 # A dead node is DOWN after 10 to 20 s: two rounds of pings unanswered for MessageTimeout. Jobs stay
 # known long enough for whoever asks squeue rarely.
-SlurmdTimeout={layout.node_timeout}
+SlurmdTimeout=6
 MessageTimeout=5
 KillWait=2
 MinJobAge=3600
@@ -208,12 +171,6 @@ PartitionName=urgent Nodes=ALL DefaultTime=1 PriorityTier=10 State=UP
 """
     if layout.leaf:
         text += "TopologyPlugin=topology/tree\n"
-    if layout.rules:
-        text += f"""JobSubmitPlugins=lua
-PartitionName=elsewhere Nodes=ALL DefaultTime=10 AllocNodes={layout.names[0]} State=UP
-PartitionName=small Nodes=ALL DefaultTime=10 MaxMemPerNode=400 MaxNodes=1 State=UP
-PartitionName=shared Nodes=ALL DefaultTime=10 State=UP
-"""
     return text
 
 

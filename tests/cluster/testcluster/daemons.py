@@ -31,7 +31,6 @@ def write_files(layout: Layout) -> None:
         "slurm/slurm.conf": config.slurm_conf(layout),
         "slurm/cgroup.conf": config.CGROUP_CONF,
         **({"slurm/topology.conf": config.topology_conf(layout)} if layout.leaf else {}),
-        "slurm/job_submit.lua": config.JOB_SUBMIT,
         "slurm/slurmdbd.conf": config.slurmdbd_conf(layout),
     }
     for name, text in files.items():

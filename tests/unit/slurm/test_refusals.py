@@ -70,6 +70,15 @@ def test_a_check_shows_the_refusal(programs, queue, is_temporary):
     assert found.is_temporary == is_temporary and "Job violates" in found.text
 
 
+@pytest.mark.parametrize(
+    ("nodes", "words"), [("2", "MaxNodes of partition small is 1"), ("1", None)]
+)
+def test_a_limit_that_sbatch_does_not_enforce_is_found(programs, nodes, words):
+    programs(sinfo=printing("n1|small|up|1-1|1|1200|idle|1:00|1:1:1|(null)|a|none"), sbatch="true")
+    found = failures.check({"time": "5", "nodes": nodes, "partition": "small"}, [])
+    assert words in found.text if words else found is None
+
+
 @cases("slurm")
 def test_a_job_that_would_wait_is_no_refusal(programs, words):
     programs(sbatch=f'echo "allocation failure: {words}" >&2; exit 1')
