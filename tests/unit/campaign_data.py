@@ -389,13 +389,17 @@ def loaded(repetitions):
     return records
 
 
-def edited(name, folder, part, change):
-    """The records of a golden campaign in the folders ``cells/PART``, edited by ``change``; no others."""
-    for path in golden(name, folder, part).glob("cells/**/*.json"):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        del data["sha256"]
-        change(data)
-        _write_record(path, data)
+def edited(name, folder, part, change, change_facts=None):
+    """The frames of a golden campaign whose records in the folders ``cells/PART`` are edited by ``change``,
+    and whose facts by ``change_facts``; it has no other records.
+    """
+    golden(name, folder, part)
+    for pattern, edit in (("cells/**/*.json", change), ("machine/*.json", change_facts)):
+        for path in folder.glob(pattern) if edit else ():
+            data = json.loads(path.read_text(encoding="utf-8"))
+            del data["sha256"]
+            edit(data)
+            _write_record(path, data)
     return build.judge(Results.read(folder))
 
 

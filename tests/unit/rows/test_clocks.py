@@ -4,15 +4,13 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.rows.checked import U, noise
 
-from peakmark.rows import build, schema
-from peakmark.storage import records
-from peakmark.storage.results import Results
+from peakmark.rows import schema
 
 FULL, THROTTLED = 3.69e9, 0.75 * 3.69e9
 PER_CYCLE = {"DP": 16, "SP": 32}
 
 
-def fleet(folder, hz, usual=FULL, steal=0.0, drift=(1.0,)):
+def fleet(folder, hz, usual=FULL, drift=(1.0,), change_facts=None):
     """Four nodes in a quiet hour, each at 98 % of the limit at the clock that it had.
 
     The clock of each repetition is higher by the next of the factors ``drift``.
@@ -22,13 +20,13 @@ def fleet(folder, hz, usual=FULL, steal=0.0, drift=(1.0,)):
         clock = hz.get(record["context"]["host"], usual)
         clock *= drift[record["cell"]["repetition"] % len(drift)]
         known = {"clock_hz_before": clock, "clock_hz_after": clock}
-        record["context"] |= noise(steal=steal) | known
+        record["context"] |= noise() | known
         (entry,) = record["measurements"]
         entry["details"] |= known | {"clock_hz_loaded": clock, "cpu_share": 1.0, "held_up": 0}
         operations = entry["concurrency"] * PER_CYCLE[entry["workload"]]
         entry["value"] = 0.98 * clock * operations
 
-    return make.edited("cluster", folder, "cpu/cpubench/*/node?", change)
+    return make.edited("cluster", folder, "cpu/cpubench/*/node?", change, change_facts)
 
 
 def cpu_rows(frames):
@@ -69,9 +67,8 @@ def test_a_throttled_node_is_seen_beside_equal_ones(tmp_path, hz, found):
 
 @pytest.mark.parametrize(("maximum", "count"), [(FULL, 4), (1.05 * THROTTLED, 0)])
 def test_a_clock_far_below_the_datasheets_is_low(tmp_path, maximum, count):
-    fleet(tmp_path / "c", {}, usual=THROTTLED)
-    for path in (tmp_path / "c" / "machine").glob("*.json"):
-        known = records.read_facts(path)
-        known["cpu"]["clock_hz"]["maximum"] = maximum
-        records.write_facts(path, known)
-    assert len(doubted(build.judge(Results.read(tmp_path / "c")))) == count
+    def stated(facts):
+        facts["cpu"]["clock_hz"]["maximum"] = maximum
+
+    frames = fleet(tmp_path / "c", {}, usual=THROTTLED, change_facts=stated)
+    assert len(doubted(frames)) == count

@@ -28,8 +28,10 @@ def campaign(tmp_path):
     return make.golden("node", tmp_path / "node")
 
 
-def judge(campaign):
-    return build.judge(Results.read(campaign))
+@pytest.fixture(scope="module")
+def before(golden):
+    """The frames of ``campaign`` before a test changes it."""
+    return build.load(golden("node"))
 
 
 def row_of(frames, workload):
@@ -45,9 +47,11 @@ def runs_of(frames, row):
     return runs[is_of_row].sort_values(["repetition", "attempt"])
 
 
-def set_shares(campaign, workload, shares, clock=1.0):
-    """Set the repetitions to these shares of the limit; the first one at ``clock`` times its clock."""
-    frames = judge(campaign)
+def set_shares(campaign, frames, workload, shares, clock=1.0):
+    """Set the repetitions to these shares of the limit; the first one at ``clock`` times its clock.
+
+    Return the frames of the changed campaign, of which ``frames`` are those before.
+    """
     row = row_of(frames, workload)
     most = row.limit or row.bound or 0.0
     for number, (run, share) in enumerate(
@@ -61,6 +65,7 @@ def set_shares(campaign, workload, shares, clock=1.0):
             if number == 0 and measured.details.get(name):
                 measured.details[name] *= clock
         records.write(path, record)
+    return build.judge(Results.read(campaign))
 
 
 @pytest.mark.parametrize(("workload", "shares", "wrong"), [
@@ -70,9 +75,8 @@ def set_shares(campaign, workload, shares, clock=1.0):
     (RS, (0.02, 0.03, 1.2), [3]),  # a bound
     (RS, (9.8, 9.9, 0.03), []),
 ])  # fmt: skip
-def test_a_repetition_above_its_limit_leaves_the_summary(campaign, workload, shares, wrong):
-    set_shares(campaign, workload, shares)
-    frames = judge(campaign)
+def test_a_repetition_above_its_limit_leaves_the_summary(campaign, before, workload, shares, wrong):
+    frames = set_shares(campaign, before, workload, shares)
     row = row_of(frames, workload)
     runs = runs_of(frames, row)
     assert list(runs.loc[runs["above_limit"], "repetition"] + 1) == wrong
@@ -88,9 +92,8 @@ def test_a_repetition_above_its_limit_leaves_the_summary(campaign, workload, sha
         assert (row.efficiency or 0) < 1.05 and runs["kept"].sum() == row.n
 
 
-def test_a_repetition_is_held_against_the_limit_at_its_own_clock(campaign):
-    set_shares(campaign, DP, (1.09, 0.9, 0.92), clock=1.1)
-    frames = judge(campaign)
+def test_a_repetition_is_held_against_the_limit_at_its_own_clock(campaign, before):
+    frames = set_shares(campaign, before, DP, (1.09, 0.9, 0.92), clock=1.1)
     assert runs_of(frames, row_of(frames, DP))["kept"].all()
 
 
@@ -105,18 +108,17 @@ def disturb(path, factor):
     records.write(path, record)
 
 
-def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign):
-    set_shares(campaign, DP, (0.9, 0.92, 9.8))
-    frames = judge(campaign)
-    before = row_of(frames, DP)
-    runs_before = runs_of(frames, before)
+def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign, before):
+    frames = set_shares(campaign, before, DP, (0.9, 0.92, 9.8))
+    calm = row_of(frames, DP)
+    runs_before = runs_of(frames, calm)
     values = list(runs_before.loc[runs_before["kept"], "value"])
     disturb(campaign / runs_before["record"].iloc[1], 0.5)
     frames = make.tables(campaign)
     row = row_of(frames, DP)
     runs = runs_of(frames, row)
     assert list(runs.loc[runs["kept"], "value"]) == values
-    assert [getattr(row, name) for name in SUMMARY] == [getattr(before, name) for name in SUMMARY]
+    assert [getattr(row, name) for name in SUMMARY] == [getattr(calm, name) for name in SUMMARY]
     disturbed = list(runs.loc[runs["disturbed"].ne(""), "value"])
     shares = list(runs.loc[runs["disturbed"].ne(""), "share"])
     assert disturbed == [values[1] * 0.5] and row.measured_again == 1

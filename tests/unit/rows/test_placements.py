@@ -9,9 +9,7 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.rows.checked import noise
 
-from peakmark.rows import build, placements, schema
-from peakmark.storage import records
-from peakmark.storage.results import Results
+from peakmark.rows import placements, schema
 from peakmark.views import score_card
 
 DRAM = {10.3: (28.5, 26.4, 35.4), 26.0: (32.0, 28.6, 41.6), 108.0: (55.7, 52.3, 57.4)}
@@ -29,7 +27,7 @@ ROWS = {
 """Workload and block of rows of two threads -> band and value of each repetition."""
 
 
-def measured(folder, rows, slower=(), moved=()):
+def measured(folder, rows, slower=(), moved=(), change_facts=None):
     """A real campaign whose runs had these placements and values.
 
     Args:
@@ -37,6 +35,7 @@ def measured(folder, rows, slower=(), moved=()):
         rows: see ``ROWS``; all other runs are in the band of 26 ns.
         slower: workload and repetition that read DRAM 40 % more slowly.
         moved: workload and repetition of two threads that ended in the band of 108 ns.
+        change_facts: changes the facts of the machine.
     """
     factors = {band: itertools.cycle(each) for band, each in SPREAD.items()}
     rates = {band: itertools.cycle(each) for band, each in DRAM.items()}
@@ -63,7 +62,13 @@ def measured(folder, rows, slower=(), moved=()):
         entry["details"] |= details | known
         entry["value"] = 1e9 * value
 
-    return make.edited("cluster", folder, "[cr][pa][um]bench/*/any", change)
+    return make.edited("cluster", folder, "[cr][pa][um]bench/*/any", change, change_facts)
+
+
+@pytest.fixture(scope="module")
+def placed(tmp_path_factory):
+    """The frames of ``ROWS``."""
+    return measured(tmp_path_factory.mktemp("placed") / "c", ROWS)
 
 
 def rows_of(frames):
@@ -75,9 +80,8 @@ def rows_of(frames):
     }
 
 
-def test_runs_of_a_row_are_compared_in_its_most_usual_placement(tmp_path):
-    frames = measured(tmp_path / "c", ROWS)
-    rows = rows_of(frames)
+def test_runs_of_a_row_are_compared_in_its_most_usual_placement(placed):
+    rows = rows_of(placed)
     medians = {name: rows[name].value / 1e9 for name in ROWS}
     assert medians == pytest.approx({
         ("HP", None): 457.55, ("RWR", 1 << 20): 46.9, ("RWS", 1 << 20): 47.2,
@@ -86,20 +90,19 @@ def test_runs_of_a_row_are_compared_in_its_most_usual_placement(tmp_path):
     assert [rows[name].n for name in ROWS] == [2, 2, 2, 2, 3, 3]
     # Its limit is at their clocks: two threads on one core have another clock.
     assert rows["HP", None].clock_hz == pytest.approx(3.67e9)
-    runs = frames.runs[frames.runs["workload"].eq("HP") & frames.runs["concurrency"].eq(2)]
+    runs = placed.runs[placed.runs["workload"].eq("HP") & placed.runs["concurrency"].eq(2)]
     assert [round(1e9 * band, 1) for band in runs["band"]] == [10.3, 26.0, 26.0]
     # Nobody disturbed a run: each placement has its own rate of DRAM.
-    assert not set(frames.warnings["code"]) & {"neighbours"}
-    assert frames.runs["causes"].eq("").all()
-    left = frames.warnings[frames.warnings["code"].eq("other-placement")]
+    assert not set(placed.warnings["code"]) & {"neighbours"}
+    assert placed.runs["causes"].eq("").all()
+    left = placed.warnings[placed.warnings["code"].eq("other-placement")]
     assert sorted(left["amount"]) == [1, 1, 1, 1]
     assert set(left["trust"]) == {"ok"}
 
 
-def test_the_report_says_what_was_measured_in_each_placement(tmp_path):
-    frames = measured(tmp_path / "c", ROWS)
-    (found,) = placements.describe(frames)
-    caveats = [caveat.full_sentence for caveat in score_card.build_caveats(frames)]
+def test_the_report_says_what_was_measured_in_each_placement(placed):
+    (found,) = placements.describe(placed)
+    caveats = [caveat.full_sentence for caveat in score_card.build_caveats(placed)]
     assert found.full_sentence in caveats
     one, usual, two = found.values["bands"]
     assert one.startswith("4 had 10.3 ns ") and "one core;" in one
@@ -125,10 +128,7 @@ def test_a_run_that_moved_has_no_placement(tmp_path):
     assert rows_of(frames)["HP", None].n == 1
 
 
-@pytest.mark.parametrize(
-    ("value", "named"),
-    [(0.7, True), (0.99, False)],
-)
+@pytest.mark.parametrize(("value", "named"), [(0.7, True), (0.99, False)])
 def test_a_neighbour_at_the_memory_is_named_if_the_value_fell(tmp_path, value, named):
     rows = {("RR", 1 << 20): [(26.0, value), (26.0, 1.0), (26.0, 1.0)]}
     frames = measured(tmp_path / "c", rows, slower=("RR", 0))
@@ -138,11 +138,9 @@ def test_a_neighbour_at_the_memory_is_named_if_the_value_fell(tmp_path, value, n
 
 
 def test_pinned_threads_of_a_real_machine_have_one_placement(tmp_path):
-    measured(tmp_path / "c", ROWS)
-    path = tmp_path / "c" / "machine" / "node1.json"
-    facts = records.read_facts(path)
-    facts["cpu"]["virtualised"] = None
-    records.write_facts(path, facts)
-    frames = build.judge(Results.read(tmp_path / "c"))
+    def real(facts):
+        facts["cpu"]["virtualised"] = None
+
+    frames = measured(tmp_path / "c", ROWS, change_facts=real)
     assert frames.runs["band"].isna().all() and not list(placements.describe(frames))
     assert "other-placement" not in set(frames.warnings["code"])

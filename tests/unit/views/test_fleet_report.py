@@ -1,15 +1,11 @@
 """What ``peakmark fleet`` prints of many nodes, and what page one says of them."""
 
-import json
 import shlex
 
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import SLOW, fleet_frames
 
-from peakmark.rows import build
-from peakmark.storage.records import text_of
-from peakmark.storage.results import Results
 from peakmark.views import fleet_report
 
 
@@ -67,13 +63,12 @@ def test_no_all_clear_is_given_that_cannot_be_given(tmp_path, others, quota, sha
         quiet = {"steal": 0.0, "users": 0, "throttled_s": 0.0, "hot": None}
         record["context"]["noise"]["during"] |= quiet | {"others": others, "busy": 2 * (others > 0)}
 
-    folder = tmp_path / "c"
-    make.edited("cluster", folder, "cpu/cpubench/DP_none_x1/node?", change)
-    path = folder / "machine" / "node3.json"
-    facts = json.loads(path.read_text())
-    facts["limits"]["cpu_quota"] = quota
-    path.write_text(text_of({key: facts[key] for key in facts if key != "sha256"}))
-    frames = build.judge(Results.read(folder))
+    def limit(facts):
+        if facts["host"] == "node3":
+            facts["limits"]["cpu_quota"] = quota
+
+    cells = "cpu/cpubench/DP_none_x1/node?"
+    frames = make.edited("cluster", tmp_path / "c", cells, change, limit)
     if others:
         facts = frames.nodes.set_index("node")
         assert facts["disturbed"].sum() > facts["judged"].sum() / 2
