@@ -180,7 +180,7 @@ def test_a_start_that_fails_is_not_possible_until_the_site_file_has_another_way(
     for record in equal_workflow.records().values():
         assert record["status"] == "unavailable" and record["reason"].startswith(reason)
     said = measure(equal_workflow, {})
-    assert "4 cells were not possible" in said
+    assert "4 without the tools" in said
     assert {record["status"] for record in equal_workflow.records().values()} == {"ok"}
 
 

@@ -95,7 +95,7 @@ def record(
             "host": host, "job_id": None, "started": started, "seconds": 1.0,
             "commands": [{"argv": argv, "returncode": 0, "seconds": 1.0}],
             "tool": {"name": of.instrument, "path": f"/usr/bin/{of.instrument}", "version": "1.2"},
-            "cpus": list(range(of.concurrency)), "load_before": 0.1, "load_after": 0.9,
+            "cpus": list(range(of.concurrency)),
             "peakmark": "0.1.0",
         }
         | dict(context or {}),
@@ -162,7 +162,7 @@ def placed(cores, of, quota=None):
         },
         "allowed": {
             "cpus": list(range(of or 0)), "cores": of, "cpu_quota": quota, "memory_bytes": 1 << 38,
-            "memory_limited_by": None, "memory_nodes": None, "node_cores": of,
+            "memory_limited_by": None, "node_cores": of,
         },
     }  # fmt: skip
 
@@ -464,15 +464,11 @@ def gpu_runs(instrument, workload, values, *, context=None, host="node1", **more
 
 def gpu_noise(moved):
     """The context of a calm run in which counters went on."""
-    moment = {
-        "load": 0.1, "clock_hz": None, "clock_limit_hz": None, "running": 0, "users": 0,
-        "celsius": None,
-    }  # fmt: skip
     during = {
         "seconds": 1.0, "steal": 0.0, "others": 0.0, "busy": 0, "users": 0, "throttled_s": None,
         "hot": 0, "moved": moved,
     }  # fmt: skip
-    return {"noise": {"before": moment, "during": during, "after": moment}}
+    return {"noise": {"during": during}}
 
 
 RATES = {

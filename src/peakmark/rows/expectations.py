@@ -168,7 +168,7 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
         "argv": words,
         "cpus": parse_cpu_list(words[words.index("--cpus") + 1]),
         "overhead_s": min(MOST_OVERHEAD_S, max(LEAST_OVERHEAD_S, overhead_s)),
-        "clock_limit_hz": noise.before.clock_limit_hz if noise else None,
+        "clock_limit_hz": noise.clock_limit_hz if noise else None,
     }
 
 

@@ -221,7 +221,6 @@ def _new_context(campaign: Path) -> RecordContext:
         started=datetime.now().astimezone().isoformat(timespec="milliseconds"),
         seconds=0.0,
         peakmark=kernel_build.running_version(campaign),
-        load_before=os.getloadavg()[0],
         job_id=job_limits.job_id(),
     )
 
@@ -273,7 +272,6 @@ def _try(request: Request, attempt: _Attempt) -> None:
     finally:
         context.noise = noise.since(before)
         context.seconds = time.monotonic() - began
-        context.load_after = os.getloadavg()[0]
         if attempt.server_noise:
             context.server_noise = msgspec.convert(attempt.server_noise, Noise)
     if counters and context.noise.during:
@@ -345,7 +343,7 @@ def _resolve(request: Request, space: Workspace, context: RecordContext) -> Requ
     locations = _cpu_locations()
     cell = pinning.resolve_cell(request.cell, locations, cpus, space.memory_bytes, space.facts)
     context.cpus = space.cpus
-    context.allowed = pinning.allowed(Host(), space.facts["limits"], locations)
+    context.allowed = pinning.allowed(space.facts["limits"], locations)
     context.placed = pinning.placed(cell, locations, cpus)
     if cell.subsystem == "disk":
         context.scratch = str(space.directory.parent)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from peakmark.machine import job_limits
 from peakmark.machine.host import Host
 from peakmark.storage import activity
-from peakmark.storage.activity import Activity, Moment, Noise
+from peakmark.storage.activity import Activity, Noise
 
 BUSY = 0.1
 """Share of a CPU above which a process counts as busy."""
@@ -83,14 +83,12 @@ class Process(NamedTuple):
     Attributes:
         parent: process id of its parent.
         user: id of its user.
-        running: whether it runs or is ready to run.
         seconds: CPU seconds that it has used.
         started: clock tick at which it started.
     """
 
     parent: int
     user: int
-    running: bool
     seconds: float
     started: int
 
@@ -101,9 +99,7 @@ class Reading:
 
     Attributes:
         at: time in seconds of a monotonic clock.
-        load: average of the last minute.
-        clock_hz: lowest clock of the CPUs that this job may use.
-        clock_limit_hz: highest clock that is allowed to that CPU.
+        clock_limit_hz: lowest of the highest clocks that cpufreq allows the CPUs of this job.
         used: CPU seconds of all programs on the node.
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
         ours: CPU seconds of this process and of its ended children.
@@ -114,8 +110,6 @@ class Reading:
     """
 
     at: float
-    load: float | None
-    clock_hz: float | None
     clock_limit_hz: float | None
     used: float
     stolen: float
@@ -124,13 +118,6 @@ class Reading:
     counters: Counters
     cpus: int
     processes: Mapping[int, Process] = field(repr=False)
-
-    @property
-    def moment(self) -> Moment:
-        """Return the values for a record."""
-        running = [process for process in self.others.values() if process.running]
-        clocks = (self.clock_hz, self.clock_limit_hz)
-        return Moment(self.load, *clocks, len(running), _count_users(running))
 
     @cached_property
     def others(self) -> dict[int, Process]:
@@ -146,7 +133,7 @@ class Reading:
 def since(before: Reading) -> Noise:
     """Return the activity on this node from a reading to now."""
     after = read_now()
-    return Noise(before.moment, between(before, after), after.moment)
+    return Noise(between(before, after), before.clock_limit_hz)
 
 
 def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None:
@@ -195,15 +182,9 @@ def read(cpus: Sequence[int], host: Host | None = None) -> Reading:
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     used, stolen = _cpu_seconds(host, cpus)
-    load = None
-    averages = (host.read("/proc/loadavg") or "").split()
-    if averages:
-        load = float(averages[0])
     return Reading(
         at=time.monotonic(),
-        load=load,
-        clock_hz=_slowest(host, cpus, "scaling_cur_freq"),
-        clock_limit_hz=_slowest(host, cpus, "scaling_max_freq"),
+        clock_limit_hz=_clock_limit(host, cpus),
         used=used,
         stolen=stolen,
         ours=own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
@@ -295,10 +276,10 @@ def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
     return (total[_USER] + total[_NICE] + total[_SYSTEM]) / _HERTZ, stolen / _HERTZ
 
 
-def _slowest(host: Host, cpus: Sequence[int], name: str) -> float | None:
-    """Return the lowest clock of the CPUs in Hz, from a cpufreq file; None without such files."""
-    clocks = [host.read_int(f"{_CPUS}/cpu{cpu}/cpufreq/{name}") for cpu in cpus]
-    lowest_khz = min(filter(None, clocks), default=None)
+def _clock_limit(host: Host, cpus: Sequence[int]) -> float | None:
+    """Return the lowest clock limit of the CPUs in Hz; None without cpufreq."""
+    limits = [host.read_int(f"{_CPUS}/cpu{cpu}/cpufreq/scaling_max_freq") for cpu in cpus]
+    lowest_khz = min(filter(None, limits), default=None)
     if lowest_khz is None:
         return None
     return lowest_khz * 1e3
@@ -334,14 +315,14 @@ def _processes(host: Host) -> dict[int, Process]:
 def _process(folder: str) -> Process:
     """Read the state of a process from its folder in /proc."""
     text = Path(folder, "stat").read_bytes()
-    # The name in brackets may contain brackets and spaces. The fields after it are 0 state, 1 parent,
+    # The name in brackets may contain brackets and spaces. The fields after it are 1 parent,
     # 11 user time, 12 system time, 19 start (proc(5), counted from the state on).
     fields = text[text.rindex(b")") + 1 :].split(None, 20)
     parent = int(fields[1])
     # Kernel threads belong to root. Skipping stat() for them saves time, as they are most processes.
     user = 0 if parent == _KERNEL_THREADS else Path(folder).stat().st_uid
     seconds = (int(fields[11]) + int(fields[12])) / _HERTZ
-    return Process(parent, user, fields[0] == b"R", seconds, int(fields[19]))
+    return Process(parent, user, seconds, int(fields[19]))
 
 
 # -- counters

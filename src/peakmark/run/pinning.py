@@ -13,7 +13,6 @@ from peakmark.catalogue import ARRAYS, AUTO, GPUS, NUMA, ON_ONE_NODE, POOLS
 from peakmark.cell import Cell
 from peakmark.errors import Unavailable
 from peakmark.machine import gpu, topology
-from peakmark.machine.host import Host
 from peakmark.machine.topology import Topology
 from peakmark.storage.record_types import Allowed, Placed
 from peakmark.tools import REGISTRY
@@ -31,7 +30,7 @@ ROUND = 64 << 20
 """Automatic pools are multiples of this number of bytes."""
 
 
-def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> Allowed:
+def allowed(limits: Mapping[str, Any], cpu_locations: Topology) -> Allowed:
     """Return the CPUs and memory that the job may use, and the cores of the whole node.
 
     The result is the key ``allowed`` of a record's context.
@@ -42,7 +41,6 @@ def allowed(host: Host, limits: Mapping[str, Any], cpu_locations: Topology) -> A
         cpu_quota=limits["cpu_quota"],
         memory_bytes=limits["memory_bytes"],
         memory_limited_by=limits["memory_limited_by"],
-        memory_nodes=host.pairs("/proc/self/status").get("Mems_allowed_list") or None,
         node_cores=topology.reach(cpu_locations, cpu_locations)["cores"],
     )
 

@@ -1,4 +1,4 @@
-"""Types of the activity on a node before, during and after a cell, and what of it disturbs the cell.
+"""Types of the activity on a node during a cell, and what of it disturbs the cell.
 
 The standard library suffices: ``peakmark check`` runs with it alone. Other users are counted, never named.
 A value that cannot be read is None.
@@ -21,25 +21,6 @@ A larger loss changes a value by more than the spread of a quiet machine.
 """
 HEAT_MS = "cpu core_throttle_total_time_ms"
 """Counter of the milliseconds for which heat slowed down the most affected core."""
-
-
-@dataclass(slots=True)
-class Moment:
-    """State of a node at one moment.
-
-    Attributes:
-        load: average of the last minute.
-        clock_hz: lowest clock among the given CPUs, from cpufreq.
-        clock_limit_hz: highest clock of that CPU that governor and firmware allow.
-        running: number of other processes that run or are ready to run.
-        users: number of other users who own these processes.
-    """
-
-    load: float | None
-    clock_hz: float | None
-    clock_limit_hz: float | None
-    running: int
-    users: int
 
 
 @dataclass(slots=True)
@@ -69,17 +50,16 @@ class Activity:
 
 @dataclass(slots=True)
 class Noise:
-    """Activity on a node around a cell.
+    """Activity on a node during a cell, and its clock limit before.
 
     Attributes:
-        before: state before the cell.
         during: activity during the cell; None if it took less than 0.1 s.
-        after: state after the cell.
+        clock_limit_hz: highest clock that governor and firmware allow, of the given CPU that may run slowest; None
+            without cpufreq.
     """
 
-    before: Moment
     during: Activity | None
-    after: Moment
+    clock_limit_hz: float | None = None
 
 
 # -- disturbances

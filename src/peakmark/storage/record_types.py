@@ -45,7 +45,6 @@ class Allowed(Struct, frozen=True):
     cpus: tuple[int, ...]
     memory_bytes: int | None
     memory_limited_by: str | None
-    memory_nodes: str | None
     node_cores: int | None
 
 
@@ -103,8 +102,6 @@ class DisturbedContext(Struct, kw_only=True, omit_defaults=True):
 
     started: Time
     seconds: Annotated[float, Meta(ge=0, le=1e9)]
-    load_before: OptionalNumber = None
-    load_after: OptionalNumber = None
     clock_hz_before: OptionalNumber = None
     clock_hz_after: OptionalNumber = None
     noise: Noise | None = None

@@ -33,7 +33,7 @@ SEAL = f'\n "{CHECKSUM}": "%s"'
 AGAIN = "the next run sets it aside and measures this cell again"
 """Remedy for a record that does not count."""
 GOOD, ABSENT, DAMAGED = "good", "absent", "damaged"
-OTHER, OTHER_TOOL = "other options", "other tool"
+OTHER, OTHER_TOOL = "with other options", "without the tools or settings of now"
 """States of a record, see ``look``."""
 ASIDE = "set-aside"
 """Folder of a campaign for records and facts that do not count."""

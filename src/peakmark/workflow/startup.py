@@ -293,9 +293,7 @@ def is_unfit(finding: Finding) -> bool:
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     """Set aside the records that do not count.
 
-    Print how many cells are measured again and how many records are kept.
-
-    The run must hold the lock of the campaign.
+    Print how many cells are measured again, by the state of their records. The run must hold the lock of the campaign.
     """
     counts = Counter[str]()
     for cell in plan.results.cells:
@@ -309,21 +307,11 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
             tell(finding.reason)
     for host in plan.results.damaged_facts:
         records.set_aside_facts(plan.directory, host)
-    kept = f"kept in {plan.directory / records.ASIDE}"
-    if damaged := counts[records.DAMAGED]:
-        cells = plural(damaged, "cell is", "cells are")
-        tell(f"{cells} measured again, the records as they were are {kept}")
-    if possible := counts[records.OTHER_TOOL]:
-        cells = plural(possible, "cell was", "cells were")
+    if counts:
+        states = ", ".join(f"{count} {state}" for state, count in counts.items())
         tell(
-            f"{cells} not possible with the tools or settings of an earlier run, and measured now with others"
-        )
-    if changed := counts[records.OTHER]:
-        good = sum(finding.state == records.GOOD for finding in findings.values())
-        cells = plural(changed, "cell is", "cells are")
-        stay = plural(good, "finished cell stays", "finished cells stay")
-        tell(
-            f"{cells} measured anew as options have changed, the earlier records are {kept}; {stay}"
+            f"{plural(counts.total(), 'cell is', 'cells are')} measured again ({states}): the earlier records are kept "
+            f"in {plan.directory / records.ASIDE}"
         )
 
 

@@ -84,14 +84,11 @@ def limit(value, unit="op/s", clock="observed"):
     return Limit(value, unit, f"1 core x 3 GHz ({clock} clock)", "test", "measured", clock=clock)
 
 
-def noise(after=None, **during):
-    """The context of a repetition during which this went on, and after which this was so."""
-    point = {"clock_hz": 2e9, "clock_limit_hz": 3e9}
-    point |= {"load": 0.1, "running": 0, "users": 0}
+def noise(**during):
+    """The context of a repetition during which this went on."""
     quiet = {"seconds": 1.0, "steal": 0.0, "others": 0.01, "throttled_s": 0.0, "hot": 0}
     quiet |= {"busy": 0, "users": 0}
-    load = {"before": point, "during": quiet | during, "after": point | (after or {})}
-    return {"noise": load}
+    return {"noise": {"during": quiet | during}}
 
 
 def values_of(message):

@@ -33,7 +33,7 @@ JUDGES = ("checks", "rows", "row_warnings")
 
 
 OF_ATTEMPT = (
-    "clock_hz_after", "clock_hz_before", "load_after", "load_before", "noise", "seconds",
+    "clock_hz_after", "clock_hz_before", "noise", "seconds",
     "server_noise", "started",
 )  # fmt: skip
 """What the context of a disturbed attempt has of its own."""

@@ -48,7 +48,7 @@ def test_what_slow_nodes_alone_have_is_named_and_what_is_unlike_on_each_is_not(t
     }
     quota = {
         "cpus": [0], "cores": 1, "cpu_quota": 1.5, "memory_bytes": None, "memory_limited_by": None,
-        "memory_nodes": None, "node_cores": 2,
+        "node_cores": 2,
     }  # fmt: skip
     frames = campaign(tmp_path / "c", slow, machines, {"node6": {"allowed": quota}})
     assert set(frames.nodes["class"]) == {""}

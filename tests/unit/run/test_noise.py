@@ -14,7 +14,7 @@ from tests.unit.machine.hosts import files_of, host
 from peakmark.run import noise
 from peakmark.run.noise import Process, Reading
 from peakmark.storage import records
-from peakmark.storage.activity import Activity, Moment
+from peakmark.storage.activity import Activity
 
 STAT = (
     "cpu  1000 100 400 9000 50 30 20 300 0 0\ncpu0 500 50 200 4500 25 15 10 250 0 0\n"
@@ -25,32 +25,32 @@ STAT = (
 def test_a_node_is_read_as_any_user_can(tmp_path):
     (tmp_path / "bare" / "proc").mkdir(parents=True)
     bare = noise.read([0], host(tmp_path / "bare"))
-    assert bare.moment == Moment(None, None, None, running=0, users=0)
+    assert bare.clock_limit_hz is None and not bare.others
     host(tmp_path, {"/proc/stat": STAT})
     node = host(tmp_path, files_of("load"))
     reading = noise.read([0], node)
-    assert (reading.load, reading.clock_hz, reading.clock_limit_hz) == (1.25, 2.9e9, 3.5e9)
+    assert reading.clock_limit_hz == 3.5e9
     assert (reading.used, reading.stolen, reading.cpus) == (15.0, 2.5, 1)
     assert reading.throttled == 2.5
     assert sum(reading.counters.values()) == 7
-    assert reading.processes[77] == Process(1, os.getuid(), True, 2.0, 4242)
+    assert reading.processes[77] == Process(1, os.getuid(), 2.0, 4242)
     assert set(reading.others) == {77}  # kernel threads work for us
     both = noise.read([0, 1], node)
-    assert (both.clock_hz, both.stolen, both.cpus) == (1.2e9, 3.0, 2)
+    assert (both.stolen, both.cpus) == (3.0, 2)
 
 
 def moment(at, **changes):
-    unknown = dict.fromkeys(("load", "clock_hz", "clock_limit_hz", "throttled"))
+    unknown = dict.fromkeys(("clock_limit_hz", "throttled"))
     counted = {"used": 0.0, "stolen": 0.0, "ours": 0.0, "cpus": 2, "processes": {}, "counters": {}}
     return Reading(at=at, **unknown | counted | changes)
 
 
 def test_the_time_of_others_is_the_rest():
-    processes = {50: Process(1, 12345, False, 10.0, 7), 60: Process(1, 0, False, 5.0, 8)}
+    processes = {50: Process(1, 12345, 10.0, 7), 60: Process(1, 0, 5.0, 8)}
     later = {
-        50: Process(1, 12345, True, 11.5, 7),
-        60: Process(1, 0, False, 0.1, 9),  # another process under the number
-        9: Process(2, 0, False, 0.5, 1),  # a kernel thread
+        50: Process(1, 12345, 11.5, 7),
+        60: Process(1, 0, 0.1, 9),  # another process under the number
+        9: Process(2, 0, 0.5, 1),  # a kernel thread
     }
     before = moment(0.0, stolen=1.0, processes=processes)
     counters = {"cpu0 core_throttle_count": 3, "eth0 rx_dropped": 0}

@@ -8,7 +8,6 @@ from tests.unit.campaign_data import cell_of
 
 from peakmark.cell import Cell
 from peakmark.machine import topology
-from peakmark.machine.host import Host
 from peakmark.machine.topology import CpuLocation
 from peakmark.run import job, measure, pinning
 from peakmark.storage.planfile import Part
@@ -66,7 +65,7 @@ def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
     assert cell_of(planned.to_json()) == planned
     # A record tells the cores of the job and those of the node.
     granted = {**limits(), "cpus_allowed": [5], "physical_cores_allowed": 1}
-    allowed = pinning.allowed(Host(), granted, sockets())
+    allowed = pinning.allowed(granted, sockets())
     assert (allowed.cpus, allowed.cores, allowed.node_cores) == ((5,), 1, 8)
 
 
