@@ -70,14 +70,17 @@ def gigabytes(count: float) -> str:
     return f"{count / 1e9:.1f} GB"
 
 
-def quantity(value: float, unit: str, digits: int = 4) -> str:
-    """Return a value in an SI base unit with a readable prefix and ``digits`` significant digits."""
+def quantity(value: float, unit: str, digits: int = 0) -> str:
+    """Return a value in an SI base unit with a readable prefix.
+
+    It has ``digits`` significant digits, or without ``digits`` up to four, of which the last is no zero.
+    """
     scales = _SCALED.get(unit, ((1.0, unit),))
     fitting = (scale for scale in scales if abs(value) >= scale[0])
     factor, name = next(fitting, scales[-1])
-    number = f"{value / factor:.{digits}g}"
-    if "e" in number:  # an exponent, as the number has more than ``digits`` digits before its point
-        number = f"{value / factor:.0f}"
+    number = significant(value / factor, digits or 4)
+    if not digits and "." in number:
+        number = number.rstrip("0").rstrip(".")
     return f"{number} {name}"
 
 

@@ -124,7 +124,7 @@ class Clock(NamedTuple):
     name: str
     origin: Origin
 
-    def text(self, digits: int = 4) -> str:
+    def text(self, digits: int = 0) -> str:
         """Return the clock as text, such as ``3.2 GHz (observed clock)``."""
         return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
 

@@ -70,8 +70,8 @@ def _rate(question: Question, gpus: Gpus) -> Limit:
     value = sms * float(operations) * clock.hz
     which = "clock under the work" if clock.name == "observed" else f"{clock.name} clock"
     formula = (
-        f"{plural(sms, 'SM')} x {quantity(clock.hz, 'Hz', 4)} ({which})"
-        f" x {operations} operations per cycle and SM = {quantity(value, 'OP/s', 4)}"
+        f"{plural(sms, 'SM')} x {quantity(clock.hz, 'Hz')} ({which})"
+        f" x {operations} operations per cycle and SM = {quantity(value, 'OP/s')}"
     )
     return question.limit(value, formula, line["source"], clock.origin, clock=clock.name)
 
@@ -95,7 +95,7 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
         return question.unknown("integrated")
     value = len(gpus) * clock * TRANSFERS * bits / 8
     formula = (
-        f"{plural(len(gpus), 'GPU')} x {quantity(clock, 'Hz', 4)} (memory clock) x {TRANSFERS}"
+        f"{plural(len(gpus), 'GPU')} x {quantity(clock, 'Hz')} (memory clock) x {TRANSFERS}"
         f" transfers x {bits} bit / 8 = {quantity(value, 'B/s')}"
     )
     return question.limit(value, formula, _DRIVER, "read")
@@ -157,7 +157,7 @@ def _nvlink(question: Question, gpus: Gpus, links: int) -> Limit:
     rate = 1e9 * float(line["NVLink"])
     value = len(gpus) * links * rate
     formula = (
-        f"{plural(len(gpus), 'GPU')} x {plural(links, 'NVLink')} x {quantity(rate, 'B/s', 4)}"
+        f"{plural(len(gpus), 'GPU')} x {plural(links, 'NVLink')} x {quantity(rate, 'B/s')}"
         f" = {quantity(value, 'B/s')}"
     )
     source = "NVLinks by nvidia-smi, their rate by NVIDIA's white paper of the GPU"

@@ -21,6 +21,7 @@ import pandas as pd
 from peakmark.formatting import capitalised, listed, value_range
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
+from peakmark.rows.placements import may_be_one
 from peakmark.tools.tables import Table
 
 TWICE = 2.0
@@ -47,8 +48,10 @@ WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
     "gpu": (("FP32", "FP64"), ("TC-FP64", "FP64"), ("TC-FP8", "TC-FP16"), ("RWS", "RWR")),
 }
 """Subsystem -> pairs of workloads that are compared."""
-CERTAINTY = {1: "measured once", 2: "measured twice"}
+CERTAINTY = {1: "from as few as 1 run", 2: "from as few as 2 runs"}
 """Number of repetitions -> words on a difference that is not tested."""
+TESTED_WORDS = "in every repetition"
+"""Words on a difference that was tested; a sentence has none, because the report's method says so."""
 PRINTED = "as printed"
 """Words on a difference of values of which a report printed one number each."""
 EQUAL = ["node", "workload", "variant", "cache_level", "block_bytes", "concurrency"]
@@ -58,7 +61,7 @@ CHOICES = ["topic", "first", "second", "working_set"]
 POINT = {"of_workload": "for", "of_block": "at", "of_threads": "with"}
 """Column with a word for a part of a row's point -> preposition before such words."""
 COMPARED = [
-    "point", "instrument", "is_own", "is_comparable", "warnings", "unit", "n", "value", "min", "max",
+    "point", "instrument", "is_own", "is_comparable", "warnings", "unit", "n", "value", "min", "max", "band",
     *EQUAL, *POINT, "working_set", "printed_in",
 ]  # fmt: skip
 """Columns of a table's rows that the pairs and their sentences use: all others are copied for each pair."""
@@ -156,7 +159,7 @@ def add_speeds(rows: pd.DataFrame) -> pd.DataFrame:
 def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
     """Return the pairs of rows of two choices, and how far the ranges of their values are apart.
 
-    The columns are those of the first choice, and these:
+    Rows of different placements are no pair. The columns are those of the first choice, and these:
 
     - ``n``: number of repetitions of the choice with fewer repetitions.
     - ``factor``: how many times as fast the first choice is.
@@ -173,6 +176,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.D
         on: columns that are equal in the two rows of a pair.
     """
     pairs = first.merge(second, on=list(on), suffixes=("", "_other"))
+    pairs = pairs[may_be_one(pairs["band"], pairs["band_other"])]
     ranges = pairs["fastest"] - pairs["slowest"]
     larger = ranges.clip(lower=pairs["fastest_other"] - pairs["slowest_other"])
     counts = zip(pairs["n"], pairs["n_other"], strict=True)
@@ -256,7 +260,7 @@ def judge(
         is_apart = gap.gt(0) & (is_significant | gap.ge(needed))
         ways.append(factor.gt(LEAST_DIFFERENCE) & (is_apart | ~is_tested))
     direction = np.select([*ways, groups["is_level"]], [1.0, -1.0, 0.0], np.nan)
-    certainty = groups["n"].map(CERTAINTY).fillna("in every repetition")
+    certainty = groups["n"].map(CERTAINTY).fillna(TESTED_WORDS)
     return groups.assign(direction=direction, certainty=certainty)
 
 
@@ -292,8 +296,7 @@ def sentence(
     if pair["direction"] < 0:
         better, worse, factors = worse, better, 1 / factors
     where = covered_points(pairs, every, workloads)
-    # The report's method says that other differences hold in every repetition.
-    if pair["certainty"] in (*CERTAINTY.values(), PRINTED):
+    if pair["certainty"] != TESTED_WORDS:
         where += f", {pair['certainty']}"
     if pair["direction"] == 0:
         text = f"{better} and {worse} are level{where}"
@@ -301,9 +304,6 @@ def sentence(
         text = (
             f"{worse} {verb(worse, 'takes', 'take')} {by_how_much(factors, 'long')} {better}{where}"
         )
-    elif pair["topic"] == "Reference" and pair["direction"] < 0:
-        # Keep peakmark's kernel as the subject of the sentence.
-        text = f"{worse} is {percents(1 - 1 / factors)} slower than {better}{where}"
     else:
         text = f"{better} {verb(better, 'is', 'are')} {by_how_much(factors, 'fast')} {worse}{where}"
     if pair["working_set"]:

@@ -132,15 +132,12 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         joined += groups.pop(name)
     if 1 <= len(few) <= JOINED:
         groups[listed(few)] = joined
-    # Without a right row, one sentence says so for all workloads.
-    if groups and not any(row.is_right for row in lines):
-        groups, ways = {listed([*groups]): lines}, {}
     # Both orders are compared only if both were measured.
     for name, members in ways.items():
         if len({row.workload for row in members}) > 1:
             groups[name] = members
     for name, members in groups.items():
-        if len(members) > 1:
+        if len(members) > 1 and any(row.is_right for row in members):
             yield best_and_worst(labels, capitalised(name), members)
 
 
@@ -153,22 +150,22 @@ def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str,
         rows: the rows that are compared, with ``is_right``. Wrong rows are counted, not named.
     """
     ordered = sorted((row for row in rows if row.is_right), key=lambda row: row.value)
-    line = {"topic": "Best and worst", "text": f"{name}: no row is right."}
-    if not ordered:
-        return line
     worst, best = ordered[0], ordered[-1]
     if labels.table.lower_is_better:
         worst, best = best, worst
     places = []
     for row in (best, worst):
-        place = labels.place(row, ordered)
-        places.append(f"{place}, disturbed" if row.disturbances else place)
+        place = [labels.place(row, ordered), placements.distance_of(row.band)]
+        if row.disturbances:
+            place.append("disturbed")
+        places.append(", ".join(filter(None, place)))
     text = f"{name}: best {labels.quantity(best.value)} ({places[0]})"
     if worst is not best:
         text += f", worst {labels.quantity(worst.value)} ({places[1]})"
     if len(ordered) < len(rows):
         text += f"; {plural(len(rows) - len(ordered), 'wrong row')} left out"
-    return line | {
+    return {
+        "topic": "Best and worst",
         "better": places[0],
         "worse": places[1],
         "points": [best.point, worst.point],
@@ -265,8 +262,8 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the workload that depends most on the block size at each number of threads."""
     own = rows[rows["is_own"]].dropna(subset="block_bytes")
-    same = ["of_workload", "node", "variant", "concurrency"]
-    values = own.groupby(same)["value"]
+    same = ["of_workload", "node", "variant", "concurrency", "band"]
+    values = own.groupby(same, dropna=False)["value"]
     factors = (values.max() / values.min())[values.size() > 1]
     of_workloads = factors.groupby("of_workload").agg(["min", "max"])
     ranked = of_workloads.sort_values("min", ascending=False)

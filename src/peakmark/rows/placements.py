@@ -7,6 +7,7 @@ core to the second's. If these times form several bands, runs of different bands
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -110,6 +111,23 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
     return medians.where(is_band)
 
 
+def band_of(bands: pd.Series) -> float:
+    """Return the band that all runs of a row have; NaN if they have none, or several."""
+    return float(bands.iloc[0]) if bands.nunique(dropna=False) == 1 else math.nan
+
+
+def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:
+    """Return a mask of the pairs of rows whose bands do not show that their placements differ."""
+    return ~(first / second).le(1 / GAP) & ~(first / second).ge(GAP)
+
+
+def distance_of(band: float | None) -> str:
+    """Return in words how far apart the CPUs of a band probably are; empty without a band."""
+    if band is None:
+        return ""
+    return words(f"distance {next(case for most, case in DISTANCES.items() if band <= most)}")
+
+
 def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     """Add ``is_usual``: whether a run has an undisturbed value that was measured in the usual band.
 
@@ -176,32 +194,12 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
         return
     # One line for each record: all values of a record have the same readings.
     of_host = runs[runs["host"].eq(hosts[0])].drop_duplicates("record")
-    row = ROW_ON_HOST[:2]
-    of_row = of_host[row].join(frames.rows.set_index(row)["median"], on=row)["median"]
-    # Twice the time is half the speed. Empty for runs that count: their speed is the row's.
-    speed = of_host["value"] / of_row
-    speed = speed.mask(of_host["unit"].eq("s"), 1 / speed).mask(of_host["kept"])
-    bands = [describe_band(of_band, speed) for _, of_band in of_host.groupby("band")]
-    yield message("placements", host=hosts[0], bands=tuple(bands), of=len(of_host))
-
-
-def describe_band(runs: pd.DataFrame, speed: pd.Series) -> str:
-    """Return in words the times of a band, its runs, and what was measured in it.
-
-    Args:
-        runs: the runs of the band.
-        speed: speed of runs that do not count as a share of their row's median; empty for others.
-    """
-    # Both readings of each run in one column.
-    times = runs[READINGS].melt()["value"]
-    distance = next(case for most, case in DISTANCES.items() if times.median() <= most)
-    seen = [words(f"distance {distance}")]
-    others = speed[runs.index].dropna()
-    if len(others):
-        seen.append(words("rows-at", share=span(100 * others, 2)))
-    return words("band", times=span(1e9 * times, 3), runs=len(runs), seen=tuple(seen))
-
-
-def span(values: pd.Series, digits: int) -> str:
-    """Return the lowest and the highest value, such as ``23.5 to 31.4``."""
-    return value_range(significant(values.min(), digits), significant(values.max(), digits))
+    bands = []
+    for _, of_band in of_host.groupby("band"):
+        # Both readings of each run in one column.
+        times = of_band[READINGS].melt()["value"]
+        low, high = (significant(1e9 * time, 3) for time in (times.min(), times.max()))
+        distance = distance_of(times.median())
+        band = words("band", times=value_range(low, high), runs=len(of_band), distance=distance)
+        bands.append(band)
+    yield message("placements", host=hosts[0], bands=tuple(bands))

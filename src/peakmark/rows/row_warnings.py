@@ -19,6 +19,7 @@ import pandas as pd
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.messages import OF_ANOTHER, Message, Trust, message, words, worst
 from peakmark.rows import checks, schema
+from peakmark.rows.placements import distance_of
 from peakmark.rows.point_limits import add_clocks, facts_of
 from peakmark.rows.rows import Line, Messages, RowRuns, trust_of
 from peakmark.statistics import median
@@ -160,7 +161,7 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *missing_values(point),
         *unequal_nodes(point),
         *above_limit(point),
-        *other_placements(point),
+        *row_placements(point),
         *check_messages(point),
         *disagreements(point),
         *small_solves(point),
@@ -214,14 +215,14 @@ def above_limit(point: MeasuredPoint) -> Messages:
             yield message("above-limit", trust, case=case, about=instrument, **values)
 
 
-def other_placements(point: MeasuredPoint) -> Messages:
-    """Report runs for which the host had placed the CPUs otherwise, which were left out."""
+def row_placements(point: MeasuredPoint) -> Messages:
+    """Report the placement of the CPUs in each row that has one; runs of other placements were left out."""
     for instrument, measured in point.measured.items():
-        runs = [run for run in point.left_out[instrument] if not run.above_limit]
-        if runs:
-            values = {"runs": len(runs), "of": measured.row.n + len(runs)}
-            trust = trust_of(values["runs"], values["of"])
-            yield message("other-placement", trust, about=instrument, **values)
+        if distance := distance_of(measured.row.band):
+            others = sum(not run.above_limit for run in point.left_out[instrument])
+            trust = trust_of(others, measured.row.n + others)
+            values = {"time": measured.row.band, "distance": distance}
+            yield message("placement", trust, about=instrument, **values)
 
 
 def check_messages(point: MeasuredPoint) -> Messages:

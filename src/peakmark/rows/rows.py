@@ -22,7 +22,7 @@ from peakmark.cell import Cell
 from peakmark.comparability import differences, equipment_of, fact, flat, is_listed, matters
 from peakmark.formatting import natural
 from peakmark.messages import Message, Trust, message, words
-from peakmark.rows import schema
+from peakmark.rows import placements, schema
 from peakmark.rows.point_limits import find_limits, kernel_of
 from peakmark.rows.runs import ROW
 from peakmark.storage.record_types import RecordContext
@@ -270,6 +270,7 @@ def find_details(kept: pd.DataFrame) -> pd.DataFrame:
             printed_in=("printed_in", "first"),
             loopback=("loopback", "any"),
             hosts=("host", names_of),
+            band=("band", placements.band_of),
         )
     )
 
@@ -401,13 +402,15 @@ def add_shares(rows: pd.DataFrame, kept: pd.DataFrame, centre: str) -> pd.DataFr
 def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Add ``is_comparable``, which marks references that may be compared with peakmark's kernel.
 
-    Such references were measured on equal nodes. Estimates, and HPL with too small a matrix, are not
-    comparable.
+    Such references were measured on equal nodes, in the placement of peakmark's kernel. Estimates, and HPL
+    with too small a matrix, are not comparable.
     """
     is_guess = rows_with(rows, kept, kept["estimated"] | kept["derived"] | kept["too_small"])
     is_measured = rows["n"].gt(0) & ~is_guess
     is_reference = ~rows["is_own"] & ~rows["instrument"].isin(ALONE)
     is_comparable = is_reference & is_measured & rows["unequal_nodes"].eq("")
+    own = rows["band"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
+    is_comparable &= placements.may_be_one(rows["band"], own)
     return rows.assign(is_comparable=is_comparable)
 
 

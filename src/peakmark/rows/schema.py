@@ -260,6 +260,7 @@ unequal_nodes       text   facts in which the nodes of the row differ; empty if 
 clock_hz            float  clock of the limit, Hz
 clock_share         float  share of the highest clock known for the same work
 hosts               json   hosts that measured
+band                float  placement of the runs that count, s, if it is one, see runs
 clients             text   hosts of the clients, one for each pair, joined by "; "
 servers             text   hosts of the servers, in the same order, joined by "; "
 loopback            flag   a repetition was measured within one machine
@@ -302,7 +303,7 @@ better              text   better choice, configuration or program
 worse               text   worse choice, configuration or program
 factor_low          float  lowest factor by which the better is faster; for a limit, lowest share
 factor_high         float  highest factor by which the better is faster; for a limit, highest share
-certainty           text   in every repetition, measured once, measured twice, as printed or level
+certainty           text   in every repetition, from as few as 1 run, from as few as 2 runs, as printed or level
 points              json   points that the sentence is about
 text                text   sentence
 """

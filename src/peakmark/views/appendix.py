@@ -63,7 +63,7 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     arises = [text.format(**values) for text in TEXT["arises"]]
     parts = {
         "How a number arises": list(map(typeset, arises)),
-        "How to read a row": [text.format(small=small) for text in TEXT["reading"]],
+        "How to read a row": [text.format(small=small, middle=middle) for text in TEXT["reading"]],
         "Energy": [TEXT["energy"]] if frames.rows["joules"].notna().any() else [],
     }
     return {

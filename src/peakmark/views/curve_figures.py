@@ -208,8 +208,8 @@ def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> 
 
 
 def text_of_uses(uses: float, _: int) -> str:
-    """Return a number of the roofline's horizontal axis as text: ``0.016``, ``4096``."""
-    return f"{uses:.2g}" if uses < 1 else f"{uses:.0f}"
+    """Return a number of the roofline's horizontal axis as text: ``1/64``, ``4096``."""
+    return f"1/{1 / uses:.0f}" if uses < 1 else f"{uses:.0f}"
 
 
 def corners_of_roof(

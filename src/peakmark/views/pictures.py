@@ -15,6 +15,7 @@ from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels, labels_of, table_of
+from peakmark.rows.placements import may_be_one
 from peakmark.rows.schema import CampaignFrames, is_pair, shows_link
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views.table import Line, is_many, rows_of
@@ -250,6 +251,9 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
     most = max(counts)
     of_most = memory[memory["concurrency"].eq(most)]
     fastest_first = of_most.sort_values("value", ascending=False, kind="stable")
+    # A point below a slope of another placement of the CPUs would say nothing.
+    of_slope = fastest_first.groupby("cache_level")["band"].transform("first")
+    fastest_first = fastest_first[may_be_one(fastest_first["band"], of_slope)]
     is_slope = ~fastest_first.duplicated("cache_level")
     slopes = fastest_first[is_slope | fastest_first["workload"].eq(TRIAD)]
     return pd.concat([rates[rates["concurrency"].eq(most)], slopes])

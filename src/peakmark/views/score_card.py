@@ -615,12 +615,9 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
 
 
 def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield a caveat with the number of wrong rows, and one with the number of rows to use with care."""
-    counts = {
-        Trust.NO: int(measured["wrong_codes"].ne("").sum()),
-        Trust.CARE: int(measured["trust"].eq(Trust.CARE).sum()),
-    }
-    for trust, rows in counts.items():
+    """Yield a caveat with the number of rows not to use, and one with the number of rows to use with care."""
+    for trust in (Trust.NO, Trust.CARE):
+        rows = int(measured["trust"].eq(trust).sum())
         if rows:
             yield message("doubtful", case=str(trust), rows=rows, of=len(measured))
 
@@ -628,26 +625,20 @@ def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat that lists the disturbances of rows, each with its number of rows.
 
-    Rows whose other runs confirm the value are left out: sentences compare them.
+    Rows whose other runs confirm the value are left out: sentences compare them. So are rows not to use: of
+    these, remarks state only why.
     """
-    warnings = warnings_on(frames, measured)
-    disturbed = warnings[schema.is_disturbance(warnings)]
-    counts = disturbed.groupby("code")["point"].nunique()
+    measured = measured[measured["trust"].ne(Trust.NO)]
+    warnings = frames.warnings[schema.is_disturbance(frames.warnings)]
+    own = warnings["point"].map(measured.set_index("point")["instrument"])
+    is_on_own = warnings["about"].eq(own) | warnings["about"].eq("") & own.notna()
+    counts = warnings[is_on_own].groupby("code")["point"].nunique()
     parts = []
     for code in DISTURBANCES:
         if code in counts:
             parts.append(words(f"in-short {code}", rows=int(counts[code])))
     if parts:
         yield message("disturbed-rows", parts=tuple(parts), of=len(measured))
-
-
-def warnings_on(frames: CampaignFrames, measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the warnings and notes on the values of peakmark's kernels, also those of the campaign."""
-    instruments = measured.set_index("point")["instrument"]
-    warnings = frames.warnings
-    own = warnings["point"].map(instruments)
-    is_on_own = warnings["about"].eq("") | warnings["about"].eq(own)
-    return warnings[is_on_own & own.notna()]
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:

@@ -336,7 +336,8 @@ def remarks_on_lines(
     # The references in a printed table may be right where the report's own program is wrong.
     is_named = is_reference | (notes["trust"].eq(Trust.NO) & bool(frames.printed_in))
     names = notes["about"].map(programs).where(is_named, "").fillna("")
-    before = notes["trust"].map({str(Trust.NO): "no: "}).fillna("")
+    # The verdict in a line is that of peakmark's kernel.
+    before = notes["trust"].map({str(Trust.NO): "no: "}).mask(is_reference).fillna("")
     notes["remark"] = (before + names + notes["short"]).map(typeset)
     # The gravest remarks come first.
     notes["rank"] = notes["trust"].map(TRUSTS.index)

@@ -290,7 +290,7 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
         node_columns(table, points, usable, noun),
         shown.sort_values("line", kind="stable"),
         below=below,
-        reading=f"One line for each point, over {own['node'].nunique()} {noun}. {table.remark}",
+        reading=f"One line for each point. {table.remark}",
         name=f"{table.name}_nodes",
     )
 

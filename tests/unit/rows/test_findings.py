@@ -23,7 +23,7 @@ FACTORS = {"Workloads": "workload", "Block size": "block_bytes", "Threads": "con
 def row(speeds):
     """The speeds of one choice at one point."""
     known = {"n": len(speeds), "slowest": min(speeds), "fastest": max(speeds)}
-    return pd.DataFrame([known | {"middle": statistics.median(speeds), "point": "p"}])
+    return pd.DataFrame([known | {"middle": statistics.median(speeds), "point": "p", "band": 2e-8}])
 
 
 def pair(first, second):
@@ -102,7 +102,9 @@ def test_a_gap_of_three_ranges_makes_up_for_few_repetitions(gap, stated):
     assert (shown(apart, tested=100) is not None) is stated
 
 
-@pytest.mark.parametrize(("n", "certainty"), [(1, "measured once"), (2, "measured twice")])
+@pytest.mark.parametrize(
+    ("n", "certainty"), [(1, "from as few as 1 run"), (2, "from as few as 2 runs")]
+)
 def test_fewer_than_three_repetitions_say_so(n, certainty):
     assert shown(pair(FAST[:n], SLOW[:n])) == (1, certainty)
     assert shown(pair(FAST[:n], SLOW), pair(FAST, SLOW)) == (1, certainty)
@@ -118,7 +120,7 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
     ]
     frames = make.frames(tmp_path / "c", records)
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
-    assert text == "INT8 is 3 times as fast as INT16 with 1 and 2 threads, measured twice."
+    assert text == "INT8 is 3 times as fast as INT16 with 1 and 2 threads, from as few as 2 runs."
 
 
 def test_level_sides_need_all_values_within_five_percent():

@@ -48,7 +48,7 @@ def test_a_time_is_that_of_the_fewest_streams(tmp_path):
     records = runs("netbench", "LAT-TCP", *times(5e-5, QUIET), context=ETHERNET)
     records += runs("netbench", "LAT-TCP", *times(1e-5, QUIET), concurrency=2, context=ETHERNET)
     line = card(frames(tmp_path / "c", records))["TCP round trip"]
-    assert (line.text, line.place) == ("50 µs", "1 stream")
+    assert (line.text, line.place) == ("50.0 µs", "1 stream")
 
 
 def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(tmp_path):
