@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,6 @@ class Bench:
     directory: Path
     scratch: Path = field(init=False)
     campaign: Path = field(init=False)
-    planned: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scratch, self.campaign = self.directory / "scratch", self.directory / "results" / "c"
@@ -58,22 +57,16 @@ class Bench:
         return {**os.environ, MARK: str(self.directory), "TMPDIR": str(self.scratch)}
 
     def argv(self, cell: Cell, tool: str = "auto", kernels: Path = KERNELS) -> list[str]:
-        known = self.planned.get(cell.id) == cell.spec() and (self.campaign / "plan.json").exists()
-        if tool != "auto" or not known:
-            # Kernels are found in the folder of --kernels; the key `tools` names references alone.
-            named = tool != "auto" and cell.instrument not in catalogue.KERNELS.values()
-            self.plan([cell], {cell.instrument: tool} if named else {})
-        words = ["measure", "--plan", str(self.campaign / "plan.json"), "--cell", cell.id]
-        return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]
-
-    def plan(self, cells: Sequence[Cell], tools: Mapping[str, str] | None = None) -> None:
-        """Write the plan of these cells, in the place of the one before."""
+        # Kernels are found in the folder of --kernels; the key `tools` names references alone.
+        named = tool != "auto" and cell.instrument not in catalogue.KERNELS.values()
+        tools = {cell.instrument: tool} if named else {}
         # A cell that other programs disturb would wait for idle CPUs, and be measured again.
-        config = {"tools": dict(tools or {}), "modules": {}, "repeat_disturbed": 0}
-        lines = [{"id": cell.id, **cell.to_json()} for cell in cells]
+        config = {"tools": tools, "modules": {}, "repeat_disturbed": 0}
+        lines = [{"id": cell.id, **cell.to_json()}]
         plan = {"schema": 1, "campaign": "c", "config": config, "cluster": None, "cells": lines}
         planfile.write(self.campaign / "plan.json", plan)
-        self.planned = {} if tools else {cell.id: cell.spec() for cell in cells}
+        words = ["measure", "--plan", str(self.campaign / "plan.json"), "--cell", cell.id]
+        return [sys.executable, "-m", "peakmark", *words, "--kernels", str(kernels)]
 
     def record_path(self, cell: Cell) -> Path:
         return self.campaign / "cells" / f"{cell.id}.json"
