@@ -14,6 +14,7 @@ from tests.unit.cases import cases
 from peakmark import cli
 from peakmark.config import campaign, site
 from peakmark.resources import ROOT
+from peakmark.rows import build
 
 
 @cases("workflow")
@@ -130,27 +131,29 @@ def test_a_wrong_option_is_wrong_usage_of_every_command(command, capsys):
     assert printed(capsys, command, "--no-such-option")[0] == 2
 
 
-def a_campaign(folder):
+@pytest.fixture(scope="module")
+def alone_and_beside(tmp_path_factory):
+    """Two folders of one campaign, of which the second lies beside a damaged one and a file."""
+    first, second = (tmp_path_factory.mktemp("results") / "good" for _ in range(2))
+    folders = first, second, second.with_name("damaged")
     records = make.runs("cpubench", "DP", *make.near(4e10)) + make.runs("hpl", "DP", 4e10)
-    return make.write(folder, records)
+    for folder in folders:
+        build.load(make.write(folder, records))
+    *good, damaged = folders
+    files = [path for path in damaged.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    for path in files:
+        path.write_bytes(b"\xff{" + path.read_bytes()[:50])
+    damaged.with_name("no folder").write_text("")
+    return good
 
 
 @pytest.mark.parametrize("command", [
     "status {}", "tables {}", "report {}", "compare {} {}", "fleet {}", "bundle {}", "export --json-lines {}",
     "export --openmetrics {}", "rows {}", "check {} --seconds 1",
 ])  # fmt: skip
-def test_no_command_reads_a_campaign_that_it_was_not_given(command, tmp_path, peakmark):
-    good = a_campaign(tmp_path / "results" / "good")
-    peakmark("rows", good)
-    alone = peakmark(*command.format(good, good).split())
-    damaged = a_campaign(tmp_path / "results" / "damaged")
-    peakmark("rows", damaged)
-    files = [path for path in damaged.rglob("*") if path.is_file()]
-    assert len(files) > 10
-    for path in files:
-        path.write_bytes(b"\xff{" + path.read_bytes()[:50])
-    (tmp_path / "results" / "no folder").write_text("")
-    beside = peakmark(*command.format(good, good).split())
+def test_no_command_reads_a_campaign_that_it_was_not_given(command, alone_and_beside, peakmark):
+    alone, beside = (peakmark(*command.format(good, good).split()) for good in alone_and_beside)
     said = beside.stdout + beside.stderr
     assert "Traceback" not in said and "damaged" not in said
     assert beside.returncode == alone.returncode and alone.returncode in (0, 3)

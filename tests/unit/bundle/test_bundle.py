@@ -59,7 +59,7 @@ def contents(archive):
         return {name: file.read(name) for name in file.namelist()}
 
 
-def test_the_same_pdf_elsewhere(tmp_path, monkeypatch, peakmark):
+def test_the_same_pdf_elsewhere(tmp_path, peakmark):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     folder = campaign(here / "small", tables="file-io-lab", author="Jane")
     original = rendering.pdf(status.collect_report(folder))
@@ -75,7 +75,7 @@ def test_the_same_pdf_elsewhere(tmp_path, monkeypatch, peakmark):
     assert rendering.pdf(unpacked) == original
 
 
-def test_the_authors_chapters_travel_in_the_bundle(tmp_path, monkeypatch, peakmark):
+def test_the_authors_chapters_travel_in_the_bundle(tmp_path, peakmark):
     (tmp_path / "words").mkdir()
     (tmp_path / "words" / "discussion.md").write_text("Larger records need fewer calls.")
     folder = campaign(tmp_path / "small", text=str(tmp_path / "words"))

@@ -4,21 +4,17 @@ import json
 import re
 
 import pytest
-from tests.unit import campaign_data as make
 
 from peakmark.resources import ROOT
 from peakmark.rows import build, schema
-from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import table_files
 
 
 @pytest.fixture(scope="module")
-def frames(tmp_path_factory):
+def frames(golden):
     """A campaign of one machine."""
-    folder = tmp_path_factory.mktemp("export") / "node"
-    make.golden("node", folder)
-    return build.judge(Results.read(folder))
+    return build.load(golden("node"))
 
 
 def test_a_line_of_json_has_the_columns_of_rows_csv(frames):

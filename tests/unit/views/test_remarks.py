@@ -46,11 +46,6 @@ def test_what_kernel_and_reference_share_is_one_remark(tmp_path):
     assert not any("tmpfs" in cell for line in shown.body for cell in line)
 
 
-def test_only_remarks_that_rows_show_are_listed(tmp_path):
-    found = document.list_remarks(layout_tables.arrange(disk(tmp_path / "c"), None), None)
-    assert found and all(short for short, _, _ in found)
-
-
 def test_of_a_value_that_must_not_be_used_only_the_reasons_are_shown(tmp_path):
     records = make.runs("diskbench", "RS", 1e9, 2e9, 3e9)
     facts = {"disk": {"filesystem": "tmpfs"}, "storage": {"filesystem": "tmpfs"}}

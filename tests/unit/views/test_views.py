@@ -26,12 +26,6 @@ def test_a_view_knows_the_frames_and_nothing_that_measures_or_judges():
     assert wrong == []
 
 
-def test_the_rule_tells_what_is_not_allowed():
-    assert not is_allowed("storage.results.Results")
-    assert not is_allowed("rows.build.load")
-    assert is_allowed("rows.schema.CampaignFrames")
-
-
 SHOWN = {
     "tables": ["tables"],
     "fleet": ["fleet"],

@@ -77,7 +77,8 @@ def test_the_numbers_are_those_of_the_pdf(sweep, page):
     links = {"".join(text): a["href"] for tag, a, text in page.elements if tag == "a"}
     for line in report["page_one"]["card"]:
         assert line["title"] in shown and line["text"] in shown
-        assert links[line["title"]] == f"#{line['point']}", "each line leads to its row"
+        # Each line leads to its row.
+        assert links[line["title"]] == f"#{line['point']}"
     parts = [part for section in report["sections"] for part in section["parts"]]
     lines = [line[:-1] for part in parts for line in part["table"]["body"]]
     assert len(lines) > 50
@@ -112,7 +113,8 @@ def test_hostile_names_are_shown_not_run(tmp_path):
     assert len(page.texts("script")) == 1
     assert page.texts("h1") == [HOSTILE]
     assert any(HOSTILE in cell for cell in page.texts("td"))
-    assert any(f"“{HOSTILE}”" in block for block in page.texts("pre")), "how to cite it"
+    # How to cite the report names it too.
+    assert any(f"“{HOSTILE}”" in block for block in page.texts("pre"))
 
 
 @pytest.mark.parametrize(("cell", "value"), [
@@ -164,7 +166,8 @@ def test_tables_and_figures_are_copied(pressed):
     assert names.startswith("| Workload | Threads |") and not rule.strip("|- ")
     assert {line.count(" | ") for line in lines} == {names.count(" | ")}
     assert found["latex"].count(r"\\") == len(lines) + 1
-    assert "Measured Throughput (GB/s), peakmark" in names, "both lines of the head"
+    # The head has two lines.
+    assert "Measured Throughput (GB/s), peakmark" in names
     assert found["png"] == "data:image/png;base64,"
 
 
@@ -174,11 +177,12 @@ def test_it_fits_a_phone_and_no_heading_is_hidden(text, tmp_path):
     head = "<!DOCTYPE html><html><head><title>none</title></head>"
     found = title_of(in_browser(f"{head}<body><script>{script}</script></body></html>", tmp_path))
     assert found["narrow"] <= 390
-    assert not found["scrolled"], "on a telephone the rows of tables are paragraphs"
-    assert not found["overlaps"], "names of facts and cells stay in their columns"
-    assert 0 < found["hint"] <= 1, "the hint in the field of the filter is whole"
-    assert found["wide"] <= 1000
-    assert found["cut"] == 0, "at 1,200 pixels every table shows all columns"
+    # On a telephone the rows of tables are paragraphs; names of facts and cells stay in their columns.
+    assert not found["scrolled"] and not found["overlaps"]
+    # The hint in the field of the filter is whole.
+    assert 0 < found["hint"] <= 1
+    # At 1,200 pixels every table shows all columns.
+    assert found["wide"] <= 1000 and found["cut"] == 0
     assert found["bar"] <= found["room"]
 
 

@@ -61,7 +61,8 @@ def test_the_results_come_first_and_tables_of_rates_have_figures(text):
     assert [title for title in chapters if title in expected] == expected
     results = text[: text.index(" Method\n")]
     parts = re.split(r"(?m)^\f? *Table \d+: ", results)[1:]
-    assert len(parts) == 14, "the table of IOPS has the points of that of latencies"
+    # The table of IOPS has the points of that of latencies.
+    assert len(parts) == 14
     rates = [part for part in parts if "throughput" in part.splitlines()[0]]
     assert all("Figure " in part for part in rates)
 
@@ -154,4 +155,4 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path, peakmark):
         (line,) = done.stderr.splitlines()
         assert done.returncode == 4 and str(target) in line
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
-    assert not (folder / "figures").exists(), "-o writes this document alone"
+    assert not (folder / "figures").exists()
