@@ -114,7 +114,6 @@ class Pairs:
             noise = lot.normal(size=moved.shape)
         logs = noise * spreads[:, None] + moved
         logs[FASTER - 1 :: FASTER] += number * np.log1p(self.change)
-        start = 0.0 if self.turned else 1e6 * number
         tables = [list(TABLES)[row % len(TABLES)] for row in range(ROWS)]
         rows = pd.DataFrame({"table": tables, "threads": [str(row + 1) for row in range(ROWS)]})
         rows = rows.assign(instrument=rows["table"].map(TABLES), workload="X", block_bytes=0)
@@ -123,9 +122,8 @@ class Pairs:
         )
         facts: list[Any] = [{} for _ in range(ROWS)]
         rows = rows.assign(facts=facts)
-        starts = tuple(start + 100 * place for place in range(self.repetitions))
         columns = [*KEY, "trust", "unequal_nodes", "facts"]
-        return Dataset("AB"[number], rows[columns], pd.DataFrame(np.exp(logs)), starts)
+        return Dataset("AB"[number], rows[columns], pd.DataFrame(np.exp(logs)))
 
 
 @cache

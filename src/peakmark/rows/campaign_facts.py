@@ -8,7 +8,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -95,7 +95,7 @@ def times_of(results: Results) -> dict[str, Any]:
 
     - ``newest``: start of the newest record or failed attempt, to the second.
     - ``records``: number of records.
-    - ``first``, ``last``: start of the first and of the last record, as the record states it.
+    - ``first``: start of the first record.
     - ``elapsed``: time from the start of the first record to the end of the last, s.
 
     Without records only ``newest`` and ``records`` are present.
@@ -104,18 +104,13 @@ def times_of(results: Results) -> dict[str, Any]:
     times: dict[str, Any] = {"newest": newest(results).isoformat(), "records": len(contexts)}
     if not contexts:
         return times
-    # Seconds since 1970 -> the same start as its record states it.
-    starts, ends = {}, []
+    starts, ends = [], []
     for context in contexts:
-        begun = datetime.fromisoformat(context.started).timestamp()
-        starts[begun] = context.started
-        ends.append(begun + context.seconds)
-    first, last = min(starts), max(starts)
-    return times | {
-        "first": starts[first],
-        "last": starts[last],
-        "elapsed": max(ends) - first,
-    }
+        begun = datetime.fromisoformat(context.started).astimezone(UTC)
+        starts.append(begun)
+        ends.append(begun + timedelta(seconds=context.seconds))
+    first = min(starts)
+    return times | {"first": first.isoformat(), "elapsed": (max(ends) - first).total_seconds()}
 
 
 def newest(results: Results) -> datetime:
@@ -332,30 +327,13 @@ def checksums_of(results: Results) -> dict[str, Any]:
 
 
 def facts_of_hosts(results: Results) -> pd.DataFrame:
-    """Return the frame ``facts``, with a line for each known fact of each host."""
+    """Return the frame ``facts``, with a line for each part of the facts of each host, such as ``cpu``."""
     lines = []
     for host, facts in results.facts.items():
-        for key, value in leaves(facts):
+        for part, value in facts.items():
             text = json.dumps(value, ensure_ascii=False)
-            lines.append({"host": host, "key": key, "value": text})
+            lines.append({"host": host, "part": part, "value": text})
     return schema.typed("facts", pd.DataFrame(lines))
-
-
-def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of nested facts, each with its dotted name.
-
-    A mapping with a dot in one of its keys is yielded as one value: dotted names would be ambiguous.
-    """
-    # Key or position -> value of a mapping, or of a list of mappings; empty for any other value.
-    parts: dict[Any, Any] = {}
-    if isinstance(value, Mapping) and not any("." in str(key) for key in value):
-        parts = dict(value)
-    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        parts = dict(enumerate(value))
-    if not parts:
-        yield name, value
-    for key, part in parts.items():
-        yield from leaves(part, f"{name}.{key}".removeprefix("."))
 
 
 # -- the configuration, and the preset it matches

@@ -33,10 +33,6 @@ DEVICE = 0.9
 """Smallest share of the requested bytes that the disk must move; below it, memory served the rest."""
 NEAR_LIMIT = 0.7
 """Share of a cgroup's limit above which the run measures the limit rather than the disk."""
-FLUSH_S = 1e-3
-"""Duration below which a flush wrote nothing to the medium, s."""
-FLUSHED = 1e8
-"""Number of written bytes above which a flush that is shorter than ``FLUSH_S`` is reported."""
 RESOLVED = 2.5
 """Largest distance from the median that rounding explains, in steps of the last printed digit: two
 steps, and half a step of tolerance.
@@ -214,21 +210,6 @@ def never_reached_device(measured: RowRuns) -> Messages:
         yield message("cached", Trust.NO, share=min(shares))
     elif "no" in measured.texts("direct"):
         yield message("cached", Trust.NO, case="buffered")
-
-
-def unflushed(measured: RowRuns) -> Messages:
-    """Report a flush on a virtual machine that took no time: its host kept the data in memory."""
-    row = measured.row
-    is_kernel = row.instrument == KERNELS["disk"]
-    if not is_kernel or row.table != "disk_throughput" or row.workload[0] != "W":
-        return
-    # The cache of a real disk, which flushes as fast, is safe from a loss of power.
-    if not measured.fact("cpu", "virtualised"):
-        return
-    flushes = measured.values_of("flush_seconds")
-    work = max(measured.values_of("work"), default=0.0)
-    if flushes and max(flushes) < FLUSH_S and work > FLUSHED:
-        yield message("flush", Trust.NO, megabytes=work / 1e6)
 
 
 def limited_disk(measured: RowRuns) -> Messages:
@@ -499,7 +480,6 @@ def check_row(measured: RowRuns) -> list[Message]:
 CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     above_limit,
     never_reached_device,
-    unflushed,
     neighbours,
     waited,
     pool_in_cache,

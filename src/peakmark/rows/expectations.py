@@ -10,13 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import HEADLINES, KERNELS, SHAPES, Headline, is_together
+from peakmark.catalogue import HEADLINES, KERNELS, SHAPES, is_together
 from peakmark.comparability import Equipment
 from peakmark.formatting import format_size
 from peakmark.machine.host import parse_cpu_list
 from peakmark.messages import message
 from peakmark.promises import Promise, verdict
 from peakmark.rows import schema
+from peakmark.rows.labels import choose, rows_of_headline
 from peakmark.rows.row_warnings import line_of
 from peakmark.rows.schema import CampaignFrames
 from peakmark.storage.results import Results, StoredRecord
@@ -50,16 +51,33 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
     for _, nodes in frames.nodes.groupby("class", sort=False):
         own = rows[rows["node"].isin(nodes["node"])]
         # A place is a point on any node, so the lines of a place are those of the class's nodes.
-        points = [_row(lines, commands, promised) for _, lines in own.groupby("place", sort=False)]
-        known = [point for point in points if point is not None]
+        known = {}
+        for place, lines in own.groupby("place", sort=False):
+            row = _row(lines, commands, promised)
+            if row is not None:
+                known[place] = row
         equipment = nodes.iloc[0][[*Equipment._fields]].fillna("").to_dict()
-        classes.append(
-            {
-                "equipment": equipment,
-                "rows": _headlines_first(known, nodes["cores"].astype(float).max()),
-            }
-        )
+        first = _headlines(own[own["place"].isin(known)], nodes)
+        listed = []
+        for place in dict.fromkeys([*first, *known]):
+            row = known[place]
+            row["is_headline"] = place in first or row["promised"] is not None
+            listed.append(row)
+        classes.append({"equipment": equipment, "rows": listed})
     return classes
+
+
+def _headlines(rows: pd.DataFrame, nodes: pd.DataFrame) -> list[str]:
+    """Return the places of the rows of ``HEADLINES``, in their order.
+
+    If the campaign has none of them, its first row takes their place: a check needs a headline.
+    """
+    places = []
+    for headline in HEADLINES:
+        of_headline = rows_of_headline(rows, headline)
+        if len(of_headline):
+            places.append(choose(of_headline, headline, nodes)["place"].iloc[0])
+    return places or list(rows["place"].head(1))
 
 
 def _usable(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,7 +114,7 @@ def _row(
     commands: Mapping[tuple[Any, ...], StoredRecord],
     promised: Mapping[str, float],
 ) -> dict[str, Any] | None:
-    """Return the entry of ``check.json`` for one point of a class, with ``point``, by which headlines are found.
+    """Return the entry of ``check.json`` for one point of a class.
 
     Return None if the class has too few values, or if no record has a command for the point.
 
@@ -120,7 +138,6 @@ def _row(
     is_cpu = first["subsystem"] == "cpu"
     return {
         "name": " ".join(filter(None, words)),
-        "point": (table, first["workload"], first["cache_level"], block or 0),
         "threads": int(first["concurrency"]),
         "unit": first["unit"],
         "highest": highest,
@@ -170,56 +187,6 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
         "overhead_s": min(MOST_OVERHEAD_S, max(LEAST_OVERHEAD_S, overhead_s)),
         "clock_limit_hz": noise.clock_limit_hz if noise else None,
     }
-
-
-def _headlines_first(rows: Sequence[dict[str, Any]], cores: float) -> list[dict[str, Any]]:
-    """Return the rows with ``is_headline`` and without ``point``: the rows of ``HEADLINES`` first, in their order.
-
-    The nodes of the rows have ``cores`` cores.
-
-    If the campaign has none of ``HEADLINES``, its first row takes their place: a check needs a headline. Rows
-    with a promised value are marked as headlines too, but keep their place among the others.
-    """
-    # Name of a chosen row -> the row.
-    chosen: dict[str, dict[str, Any]] = {}
-    for headline in HEADLINES:
-        row = _row_of_headline(headline, rows, cores)
-        if row is not None:
-            chosen[row["name"]] = row
-    if rows and not chosen:
-        chosen[rows[0]["name"]] = rows[0]
-    others = [row for row in rows if row["name"] not in chosen]
-    listed = []
-    for row in (*chosen.values(), *others):
-        is_headline = row["name"] in chosen or row["promised"] is not None
-        known = {**row, "is_headline": is_headline}
-        del known["point"]  # only the choice of the headlines needs it
-        listed.append(known)
-    return listed
-
-
-def _row_of_headline(
-    headline: Headline, rows: Sequence[dict[str, Any]], cores: float
-) -> dict[str, Any] | None:
-    """Return the row of a headline: the one with the largest block.
-
-    Of these, it is for a rate the row with the most threads up to the number of cores, for a time the one
-    with the fewest. A headline of another program has none.
-    """
-    chosen = None
-    best = (0, 0)
-    for row in rows:
-        table, workload, level, block = row["point"]
-        if (table, workload) != (headline.table, headline.workload) or headline.instrument:
-            continue
-        if headline.level not in ("", level):
-            continue
-        threads = row["threads"]
-        if headline.unit == "s" or threads > cores:
-            threads = -threads
-        if chosen is None or (block, threads) > best:
-            chosen, best = row, (block, threads)
-    return chosen
 
 
 # -- promised values

@@ -19,8 +19,15 @@ from peakmark.formatting import capitalised, listed, node_or_link, percent, plur
 from peakmark.messages import message
 from peakmark.rows import comparisons, placements, schema
 from peakmark.rows.comparisons import TWICE, times
-from peakmark.rows.fleet import DELTA, typical_rows
-from peakmark.rows.labels import Labels, labels_of, parallel_efficiency, table_of
+from peakmark.rows.fleet import DELTA
+from peakmark.rows.labels import (
+    MANY,
+    Labels,
+    labels_of,
+    parallel_efficiency,
+    rows_of_typical_node,
+    table_of,
+)
 from peakmark.rows.point_limits import ABOVE
 from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
@@ -44,7 +51,9 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
     frames = replace(frames, rows=add_disturbances(frames.rows, frames.warnings))
     tables: dict[str, tuple[Labels, pd.DataFrame]] = {}
     for name, every in frames.rows.groupby("table", sort=False):
-        table, rows = BY_NAME[str(name)], typical_rows(every)
+        table, rows = BY_NAME[str(name)], every
+        if rows["node"].nunique() > MANY:
+            rows = rows_of_typical_node(rows).assign(node="any")
         if layout and layout.programs_of(table):
             rows = rows[rows["is_own"] | rows["instrument"].isin(layout.programs_of(table))]
         labels = labels_of(layout, table_of(layout, table, rows))
@@ -217,9 +226,6 @@ def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[di
     if texts:
         yield {
             "topic": "Limit",
-            "better": start,
-            "factor_low": rows[column].min(),
-            "factor_high": rows[column].max(),
             "points": rows["point"],
             "text": f"{start} reaches {listed(texts)}.",
         }
@@ -276,7 +282,6 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         )
         yield {
             "topic": "Block size",
-            "better": most,
             "points": own.loc[own["of_workload"].eq(most), "point"],
             "text": text,
         }

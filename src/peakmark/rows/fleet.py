@@ -39,8 +39,6 @@ LEAST_PAIRS = 6
 """Fewest pairs that can be compared with each other."""
 RATE = 0.05
 """False discovery rate: expected share of healthy nodes among the nodes that are called slow."""
-MANY = 4
-"""Number of nodes above which tables on paper have a line for each point, not for each node."""
 CUT = 2.5
 """Nodes within this distance of a class's median, in standard deviations, form the bulk of the class."""
 ROUNDS = 10
@@ -338,30 +336,6 @@ def _truncated_variance(cut: float) -> float:
     """Return the variance of a standard normal distribution that is truncated at -cut and cut."""
     inside = 2 * NORMAL.cdf(cut) - 1
     return 1 - 2 * cut * NORMAL.pdf(cut) / inside
-
-
-# -- typical nodes
-
-
-def typical_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of one table on its most typical node, with ``any`` as the name of the node.
-
-    The most typical node has the most usable rows of the largest class. If several nodes have as many,
-    it is the node whose values are nearest to the medians of the class. A table with at most ``MANY``
-    nodes is returned unchanged.
-    """
-    if rows["node"].nunique() <= MANY:
-        return rows
-    usable = rows[schema.is_usable(rows)]
-    largest = usable["node_class"].min()
-    usable = usable[usable["node_class"].eq(largest)]
-    medians = usable["value"].groupby(usable["place"]).transform("median")
-    deviations = (usable["value"] / medians - 1).abs().groupby(usable["node"])
-    nodes = pd.DataFrame({"rows": deviations.size(), "deviation": deviations.median()})
-    if nodes.empty:
-        return rows
-    by_rank = nodes.sort_values(["rows", "deviation"], ascending=[False, True], kind="stable")
-    return rows[rows["node"].eq(by_rank.index[0])].assign(node="any")
 
 
 # -- slow nodes

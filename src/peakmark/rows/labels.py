@@ -1,4 +1,4 @@
-"""Name the rows of a table in sentences and figures."""
+"""Name the rows of a table, and choose those that stand for others: of a typical node, or of a headline."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import HPL, KERNELS, nodes_of_ranks
+from peakmark.catalogue import HPL, KERNELS, SUBSYSTEMS, Headline, nodes_of_ranks
 from peakmark.config.layouts import Layout, LayoutTable
 from peakmark.formatting import plural, quantity, significant, size
+from peakmark.rows.schema import is_usable
 from peakmark.tools.tables import BY_NAME, UNITS, Table
 
 Line = Any
@@ -238,3 +239,74 @@ def parallel_efficiency(rows: pd.DataFrame) -> pd.Series:
     one = rows[nodes.eq(1)].set_index(key)["value"].rename("value_of_one")
     of_one = rows[key].join(one, on=key)["value_of_one"]
     return (rows["value"] / (of_one * nodes)).where(nodes.gt(1))
+
+
+# -- rows that stand for others
+
+MANY = 4
+"""Number of nodes above which tables on paper have a line for each point, not for each node."""
+
+
+def with_medians(own: pd.DataFrame) -> pd.DataFrame:
+    """Return the usable rows (``is_usable``) with the median of their class of nodes at the same place.
+
+    A place is a point without its node. The new columns are ``group``, the number of class and place in their
+    order, ``median_of_nodes``, and ``behind``: the share by which a node is worse than its class. Of a slow row,
+    ``behind`` is as it was judged.
+    """
+    in_order = own[["node_class", "place"]].sort_values("node_class", kind="stable")
+    group = in_order.groupby(["node_class", "place"], sort=False).ngroup()
+    usable = own.assign(group=group)[is_usable(own)]
+    median = usable.groupby("group")["value"].transform("median")
+    share = usable["value"] / median - 1
+    # A longer time is worse, and so is a lower rate.
+    worse = share.where(usable["unit"].eq("s"), -share)
+    behind = usable["behind"].where(usable["is_slow"], worse)
+    return usable.assign(median_of_nodes=median, behind=behind)
+
+
+def rows_of_typical_node(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the node that represents all nodes of a table; without a usable row, return all.
+
+    Among the nodes of the first class with the most points, it is the one nearest to the medians.
+    """
+    usable = with_medians(rows[rows["is_own"]])
+    if usable.empty:
+        return rows
+    of_class = usable[usable["node_class"].eq(usable["node_class"].min())]
+    off = of_class["behind"].abs().groupby(of_class["node"], sort=False)
+    nodes = off.agg(["size", "median"])
+    in_order = nodes.sort_values(["size", "median"], ascending=[False, True], kind="stable")
+    return rows[rows["node"].eq(in_order.index[0])]
+
+
+def rows_of_headline(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
+    """Return the rows that have the table, workload, cache level and program of a headline."""
+    is_of_headline = rows["table"].eq(headline.table) & rows["workload"].eq(headline.workload)
+    if headline.level:
+        is_of_headline &= rows["cache_level"].eq(headline.level)
+    if headline.instrument:
+        return rows[is_of_headline & rows["instrument"].eq(headline.instrument)]
+    return rows[is_of_headline & rows["is_own"]]
+
+
+def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.DataFrame:
+    """Return one row of a headline for each node: the row with the largest block, or the smallest.
+
+    For a rate, the row with the most threads is chosen; if threads are pinned, with at most one per core.
+    For a time, it is the row with the fewest threads, so that no request waits for another. Only the
+    first variant in the table is considered.
+    """
+    # Choose the variant, the block, at most one thread for each core, and the number of threads.
+    # Of HPL over nodes it is the last variant, on most nodes.
+    variants = rows["variant"].tail(1) if headline.workload == HPL else rows["variant"].head(1)
+    rows = rows[rows["variant"].eq(variants.squeeze())]
+    if rows["block_bytes"].notna().any():
+        blocks = rows["block_bytes"]
+        rows = rows[blocks.eq(blocks.min() if headline.smallest else blocks.max())]
+    cores = nodes["cores"].max()
+    if SUBSYSTEMS[BY_NAME[headline.table].subsystem].pinned and rows["concurrency"].le(cores).any():
+        rows = rows[rows["concurrency"].le(cores)]
+    is_time = BY_NAME[headline.table].lower_is_better
+    ordered = rows.sort_values("concurrency", ascending=is_time, kind="stable")
+    return ordered.drop_duplicates("node").sort_index()

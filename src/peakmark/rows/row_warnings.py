@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import KERNELS, SUBSYSTEMS
 from peakmark.messages import OF_ANOTHER, Message, Trust, message, words, worst
 from peakmark.rows import checks, schema
 from peakmark.rows.placements import distance_of
@@ -28,6 +28,10 @@ from peakmark.tools.tables import BY_NAME, Table
 
 DISAGREEMENT = 1.5
 """Ratio of two programs, as the median over their common rounds, above which they disagree."""
+FLUSH_S = 1e-3
+"""Duration below which a flush wrote nothing to the medium, s."""
+FLUSHED = 1e8
+"""Number of written bytes above which a flush that is shorter than ``FLUSH_S`` is reported."""
 THROTTLED = 0.9
 """Share of the highest clock known for the same work below which a row has a warning."""
 WRITTEN = ("instruction set", "stores", "sync", "fill")
@@ -59,13 +63,11 @@ def add_warnings(
     notes: dict[str, list[Message]] = {}
     for point in measured_points(rows, runs, results):
         notes[point.name] = messages_of_point(point)
-    own_rows = list(schema.lines(rows[rows["is_own"]]))
-    for row in own_rows:
+    doubted = nodes_with_host_cache(kept, results)
+    for row in schema.lines(rows[rows["is_own"]]):
         notes[row.point] += clock_below_best(row)
-    # This step is the last, because it needs the messages of all points of a node.
-    doubted = {row.node for row in own_rows if is_flush_doubted(notes[row.point], row)}
-    for row in own_rows:
-        notes[row.point] += host_cache(notes[row.point], row, doubted)
+        if row.subsystem == "disk" and row.n and row.node in doubted:
+            notes[row.point].append(message("flush", Trust.NO, about=row.instrument))
     return summarise_warnings(rows, notes), frame_of(notes)
 
 
@@ -346,26 +348,20 @@ def clock_below_best(row: Line) -> Messages:
         )
 
 
-def is_flush_doubted(notes: Sequence[Message], row: Line) -> bool:
-    """Return whether the flush of a row suggests that the hypervisor kept the data in its cache."""
-    own = (row.instrument, "")
-    return any(note.code == "flush" and note.is_warning and note.about in own for note in notes)
+def nodes_with_host_cache(kept: pd.DataFrame, results: Results) -> set[str]:
+    """Return the virtual machines whose flushes of much data took no time: their host kept it in its memory.
 
-
-def host_cache(notes: Sequence[Message], row: Line, doubted: set[str]) -> Messages:
-    """Warn that a disk row may come from the cache of the hypervisor.
-
-    On such a node, the flush of another row was faster than a disk can be. Rows with such a flush
-    already have their own warning.
-
-    Args:
-        notes: messages about the point.
-        row: the row of peakmark's kernel.
-        doubted: nodes on which a flush suggests that the hypervisor kept the data in its cache.
+    The cache of a real disk, which flushes as fast, is safe from a loss of power.
     """
-    is_of_disk = row.subsystem == "disk" and row.node in doubted and row.n
-    if is_of_disk and not is_flush_doubted(notes, row):
-        yield message("flush", Trust.NO, case="host", about=row.instrument)
+    is_kernel = kept["instrument"].eq(KERNELS["disk"]) & kept["table"].eq("disk_throughput")
+    writes = kept[is_kernel & kept["workload"].str.startswith("W")]
+    of_rows = writes.groupby(["point", "node", "host"])[["flush_seconds", "work"]].max()
+    is_fast = of_rows["flush_seconds"].lt(FLUSH_S) & of_rows["work"].gt(FLUSHED)
+    nodes = set()
+    for _, node, host in of_rows.index[is_fast]:
+        if (results.facts_for(node, host).get("cpu") or {}).get("virtualised"):
+            nodes.add(node)
+    return nodes
 
 
 # -- frames

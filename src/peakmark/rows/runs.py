@@ -269,7 +269,6 @@ def disturbances(
     cores = context.placed.cores if context.placed else threads
     return {
         "causes": " ".join(causes),
-        "held_up_known": known.get("held_up") is not None,
         "held_up_cores": held_up_cores(known, cores, threads),
     }
 

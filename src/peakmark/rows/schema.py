@@ -151,7 +151,6 @@ node_cores          int    number of cores of the whole node
 job_cpus            int    number of CPUs that the cell used
 cpu_quota           float  CPU time that the cgroup allows, in CPUs
 cpu_share           float  share of the time in which the threads had their CPUs
-held_up_known       flag   the record states whether another program held up the threads
 held_up_cores       int    number of cores on which another program held up threads; 0 if they waited or share a core
 noise_known         flag   the record states other activity on the node
 noise_seconds       float  time for which other activity was observed, s
@@ -299,10 +298,10 @@ FINDINGS = _columns(
     """
 table               text   table whose rows the sentence is about; empty for the whole campaign
 topic               text   heading of the sentence
-better              text   better choice, configuration or program
-worse               text   worse choice, configuration or program
-factor_low          float  lowest factor by which the better is faster; for a limit, lowest share
-factor_high         float  highest factor by which the better is faster; for a limit, highest share
+better              text   better choice or configuration
+worse               text   worse choice or configuration
+factor_low          float  lowest factor by which the better is faster
+factor_high         float  highest factor by which the better is faster
 certainty           text   in every repetition, from as few as 1 run, from as few as 2 runs, as printed or level
 points              json   points that the sentence is about
 text                text   sentence
@@ -333,8 +332,8 @@ limits              json   sentences on limits that most nodes of its class do n
 FACTS = _columns(
     """
 host                text   name of the host
-key                 text   name of the fact: its parts joined by dots; positions in lists as numbers
-value               json   value of the fact
+part                text   part of the facts, such as cpu, memory or network
+value               json   facts of this part by name
 """
 )
 
@@ -398,12 +397,11 @@ JSON_TYPES: Mapping[str, Any] = {
 
 
 class Times(TypedDict):
-    """When a campaign was measured, see ``campaign_facts.times_of``. Without records, the last three are absent."""
+    """When a campaign was measured, see ``campaign_facts.times_of``. Without records, the last two are absent."""
 
     newest: datetime
     records: int
     first: NotRequired[datetime]
-    last: NotRequired[datetime]
     elapsed: NotRequired[float]
 
 

@@ -182,12 +182,8 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     if jobs:
         slurm = f"{len(jobs)} (ID {jobs[0]} to {jobs[-1]})"
         if counted := campaign["node_seconds"]:
-            account = (campaign["config"].get("site_facts") or {}).get("slurm", {}).get("account")
-            payer = f" of account {account}" if account else ""
             hours = sum(counted) / 3600
-            slurm += (
-                f"; {hours:.2f} node-hours{payer} by Slurm's count of {plural(len(counted), 'job')}"
-            )
+            slurm += f"; {hours:.2f} node-hours by Slurm's count of {plural(len(counted), 'job')}"
         of_slurm.append(["Slurm jobs", slurm])
     done = campaign["cells"] - campaign["missing"]
     return {
@@ -283,25 +279,8 @@ def facts_of(frames: CampaignFrames) -> dict[str, dict[str, Any]]:
     """Return host -> its facts as nested mappings and lists."""
     found: dict[str, dict[str, Any]] = {host: {} for host in hosts(frames)}
     for line in schema.lines(frames.facts):
-        put(found[line.host], line.key.split("."), json.loads(line.value))
-    return {host: with_lists(facts) for host, facts in found.items()}
-
-
-def put(facts: dict[str, Any], names: Sequence[str], value: Any) -> None:
-    """Put a value into nested mappings, below the given names."""
-    for name in names[:-1]:
-        facts = facts.setdefault(name, {})
-    facts[names[-1]] = value
-
-
-def with_lists(value: Any) -> Any:
-    """Return a nested value in which each mapping with the keys 0, 1, ... is replaced by a list."""
-    if not isinstance(value, dict):
-        return value
-    parts = {name: with_lists(part) for name, part in value.items()}
-    if parts and list(parts) == [str(place) for place in range(len(parts))]:
-        return list(parts.values())
-    return parts
+        found[line.host][line.part] = json.loads(line.value)
+    return found
 
 
 def machines(frames: CampaignFrames) -> list[dict[str, Any]]:

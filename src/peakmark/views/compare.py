@@ -45,7 +45,6 @@ class Dataset:
         rows: a line for each row, with the columns of ``KEY``, ``trust``, ``unequal_nodes`` and
             ``facts``. ``facts`` maps titles to settings and recorded facts. The index numbers the rows.
         values: the values of each row in SI units, with a column for each repetition.
-        starts: starts of the repetitions, in seconds since 1970, sorted.
         machine: all facts of the machines, by title.
         hosts: hosts that measured.
     """
@@ -53,7 +52,6 @@ class Dataset:
     name: str
     rows: pd.DataFrame
     values: pd.DataFrame
-    starts: tuple[float, ...] = ()
     machine: Mapping[str, str] = field(default_factory=dict)
     hosts: frozenset[str] = frozenset()
 
@@ -91,7 +89,6 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
         name=name,
         rows=every[[*KEY, "trust", "unequal_nodes", "facts"]],
         values=pd.concat(values, ignore_index=True).astype(float),
-        starts=tuple(sorted(runs["time"].dropna())),
         machine=known.machine() | {"node": ", ".join(nodes)},
         hosts=frozenset(frames.facts["host"]),
     )
@@ -126,7 +123,7 @@ class FactsOfHosts:
     def __init__(self, frames: CampaignFrames) -> None:
         self._by_host: dict[str, dict[str, str]] = {host: {} for host in frames.facts["host"]}
         for line in schema.lines(frames.facts):
-            for name, text in flat(json.loads(line.value), line.key):
+            for name, text in flat(json.loads(line.value), line.part):
                 # Facts marked "-" change from run to run or repeat another fact.
                 if fact(name)["subsystems"] != "-":
                     self._by_host[line.host][name] = text
@@ -178,6 +175,8 @@ CLAIMS = ("better", "worse")
 # In the order in which the numbers of their rows are printed.
 VERDICTS = (*CLAIMS, "no difference shown", "cannot tell", "not comparable")
 UNJUDGED = ("cannot tell", "not comparable")
+FALSE_DISCOVERIES = 0.05
+"""False discovery rate over all rows; the intervals have the confidence 1 - ``FALSE_DISCOVERIES``."""
 TOLERANCE = 0.03
 """Share by which a row may differ without a verdict. Two campaigns of one machine at different times
 seldom differ by less.
@@ -195,13 +194,10 @@ class Rules:
     """The rules by which rows get their verdicts.
 
     Attributes:
-        confidence: confidence of the intervals. The false discovery rate over all rows is at most
-            1 - confidence.
         tolerance: share by which a row may differ without a verdict.
         changed: titles of facts that the user changed on purpose; these may differ.
     """
 
-    confidence: float = 0.95
     tolerance: float = TOLERANCE
     changed: Sequence[str] = ()
 
@@ -239,8 +235,7 @@ def compare(
         differ: list[Any] = [differences_of(pair) for pair in pairs.itertuples()]
         comparable = [set(each) <= set(rules.changed) for each in differ]
         pairs = pairs.assign(differ=differ, is_comparable=comparable)
-        pairs = pairs.pipe(add_changes, before, after, rules.confidence)
-        pairs = pairs.pipe(add_verdicts, rules.tolerance, 1 - rules.confidence)
+        pairs = pairs.pipe(add_changes, before, after).pipe(add_verdicts, rules.tolerance)
     return pairs, len(before.rows) - len(pairs), len(after.rows) - len(pairs)
 
 
@@ -287,16 +282,14 @@ def sentences_on(differences: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 # -- verdicts
 
 
-def add_changes(
-    pairs: pd.DataFrame, before: Dataset, after: Dataset, confidence: float
-) -> pd.DataFrame:
+def add_changes(pairs: pd.DataFrame, before: Dataset, after: Dataset) -> pd.DataFrame:
     """Add the change of each row, with an interval from all rows whose values spread similarly."""
     groups = []
     for _, group in pairs.groupby(LIKE, sort=False):
         # Logarithms of the values: a line for each row, a column for each repetition.
         first = np.log(before.values.loc[group["row_a"]].to_numpy())
         second = np.log(after.values.loc[group["row_b"]].to_numpy())
-        changes = statistics.changes(first, second, confidence)
+        changes = statistics.changes(first, second, 1 - FALSE_DISCOVERIES)
         found = pd.DataFrame(changes, index=group.index, columns=["mean", "half", "p"])
         groups.append(
             group.assign(
@@ -312,14 +305,14 @@ def add_changes(
     return pd.concat(groups).sort_index()
 
 
-def add_verdicts(pairs: pd.DataFrame, tolerance: float, level: float) -> pd.DataFrame:
-    """Add verdicts with a false discovery rate of at most ``level``."""
+def add_verdicts(pairs: pd.DataFrame, tolerance: float) -> pd.DataFrame:
+    """Add verdicts with a false discovery rate of at most ``FALSE_DISCOVERIES``."""
     limit = math.log1p(tolerance)
     # A row with too few values has no p-value.
     judged = pairs[pairs["is_comparable"] & pairs["p"].notna()]
     # A change within the tolerance is never stated, however significant.
     p = judged["p"].where(judged["change"].abs() > limit, 1.0)
-    found = np.array(statistics.discoveries(list(p), level), dtype=bool)
+    found = np.array(statistics.discoveries(list(p), FALSE_DISCOVERIES), dtype=bool)
     # An increase is worse where lower values are better, and a decrease where higher ones are.
     is_worse = judged["change"].gt(0) == judged["table"].map(is_lower_better)
     claim = pd.Series("better", judged.index).mask(is_worse, "worse")
@@ -362,26 +355,6 @@ class CampaignComparison:
         """Return the number of rows with each verdict."""
         return Counter(self.pairs["verdict"])
 
-    @property
-    def percent(self) -> float:
-        """Return the confidence of the intervals in percent."""
-        return round(100 * self.rules.confidence, 6)
-
-    @property
-    def sentences(self) -> list[str]:
-        """Return two sentences: the verdicts, and the largest change."""
-        return [verdict_sentence(self.counts), largest_sentence(self.pairs)]
-
-    @property
-    def remarks(self) -> list[str]:
-        """Return sentences that a reader of the verdicts must know."""
-        found = notes(self.before, self.after, self.pairs, self.rules)
-        if any(self.only):
-            found.append(
-                f"{plural(self.only[0], 'row')} only in A, {plural(self.only[1], 'row')} only in B"
-            )
-        return found
-
 
 def judge(before: Dataset, after: Dataset, rules: Rules = DEFAULT_RULES) -> CampaignComparison:
     """Return the comparison of two campaigns. The arguments are those of ``compare``.
@@ -404,18 +377,18 @@ def judge(before: Dataset, after: Dataset, rules: Rules = DEFAULT_RULES) -> Camp
 
 def report(found: CampaignComparison) -> str:
     """Return the comparison as text. It begins with two sentences on the whole comparison."""
-    lines = found.sentences
+    lines = [verdict_sentence(found.counts), largest_sentence(found.pairs)]
     if found.facts:
         lines += ["", *fact_lines(found.facts, found.pairs, found.rules.changed)]
     head = (
         f"A is {found.before.name}, B is {found.after.name}: geometric means, and the speed of B against A with"
-        f" {found.percent:g} % intervals"
+        f" {100 * (1 - FALSE_DISCOVERIES):g} % intervals"
     )
     rows = [*found.pairs.itertuples()]
     width = max(len(describe(row)) for row in rows)
     lines += ["", head, ""]
     lines += [line_of(row, width) for row in rows]
-    lines += ["", *found.remarks]
+    lines += ["", *remarks(found)]
     return "\n".join(lines)
 
 
@@ -479,28 +452,28 @@ def fact_lines(
     return lines
 
 
-def notes(before: Dataset, after: Dataset, pairs: pd.DataFrame, rules: Rules) -> list[str]:
+def remarks(found: CampaignComparison) -> list[str]:
     """Return sentences that a reader of the verdicts must know."""
-    found = []
-    if before.starts and before.starts == after.starts and before.values.equals(after.values):
-        found.append("A and B are one measurement: they have the same runs at the same times")
-    percent = 100 - round(100 * rules.confidence, 6)
-    found.append(
-        f"without any change, at most {percent:g} % of comparisons call a row better or worse;"
+    pairs, rules, only = found.pairs, found.rules, found.only
+    sentences = []
+    sentences.append(
+        f"without any change, at most {100 * FALSE_DISCOVERIES:g} % of comparisons call a row better or worse;"
         f" a difference below {100 * rules.tolerance:g} % gets no verdict"
     )
     is_doubtful = pairs["trust_a"].ne(Trust.OK) | pairs["trust_b"].ne(Trust.OK)
     if is_doubtful.any():
-        found.append(
+        sentences.append(
             f"trust is care or no: {plural(int(is_doubtful.sum()), 'row')}:"
             " read the warnings in the reports before you believe a verdict"
         )
     few = int(pairs["verdict"].eq("cannot tell").sum())
     if few:
-        found.append(
+        sentences.append(
             f"cannot tell of {plural(few, 'row')}: a verdict takes 3 repetitions on each side"
         )
-    return found
+    if any(only):
+        sentences.append(f"{plural(only[0], 'row')} only in A, {plural(only[1], 'row')} only in B")
+    return sentences
 
 
 def speed_of(table: Table, ratio: float) -> float:

@@ -33,7 +33,7 @@ SHAPES: Mapping[str, Callable[[Picture], Figure | None]] = {
 }
 """Kind of a figure -> function that draws it, or returns None if it would show nothing.
 
-``panel_figures`` draws the other kinds: panels, together, bars and several.
+``panel_figures`` draws the other kinds: panels, together and bars.
 """
 
 

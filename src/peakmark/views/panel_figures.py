@@ -23,10 +23,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from peakmark.catalogue import disk_variant
 from peakmark.formatting import capitalised, significant
 from peakmark.rows import schema
-from peakmark.rows.labels import DEFAULT_VARIANTS, Labels
+from peakmark.rows.labels import Labels
 from peakmark.tools.tables import Table
 from peakmark.views import figure_style
 from peakmark.views.figure_style import Look
@@ -158,17 +157,14 @@ def plot(figure: Picture) -> Figure:
     kind = figure.kind
     # The value is a key of ``VALUES``.
     value = "measured" if figure.drawing is None else figure.drawing.value
-    if kind == "several":
-        rows, label = rows_of_several(figure), "Nodes"
-    else:
-        # Choose the columns of the horizontal axis and of the panels or dashes.
-        across, other = "concurrency", "block_bytes"
-        has_blocks = figure.rows["block_bytes"].nunique() > 1
-        if is_over_blocks(figure.rows) or (kind == "bars" and has_blocks):
-            across, other = other, across
-        rows = named_rows(figure, across, other).pipe(add_panels, figure, kind)
-        rows = rows.sort_values(["panel_place", "other_place", "across"], kind="stable")
-        label = label_across(figure.table, across)
+    # Choose the columns of the horizontal axis and of the panels or dashes.
+    across, other = "concurrency", "block_bytes"
+    has_blocks = figure.rows["block_bytes"].nunique() > 1
+    if is_over_blocks(figure.rows) or (kind == "bars" and has_blocks):
+        across, other = other, across
+    rows = named_rows(figure, across, other).pipe(add_panels, figure, kind)
+    rows = rows.sort_values(["panel_place", "other_place", "across"], kind="stable")
+    label = label_across(figure.table, across)
     if kind == "together" or value == "deviation":
         rows = rows[rows["is_own"]]
     factor = 100.0 if value == "efficiency" else figure.table.factor
@@ -331,29 +327,6 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     lines = rows["other_name"] if has_many else ""
     # A single panel may have no title.
     return rows.assign(panel=panels or "", line=lines, panel_place=rows.groupby(places).ngroup())
-
-
-def rows_of_several(figure: Picture) -> pd.DataFrame:
-    """Return the rows with their columns for ``draw``; the horizontal axis is the number of nodes.
-
-    Each row is the sum of several nodes that were measured at one moment, as a row of the first of these nodes.
-    There is a panel for each workload, block size, number of threads, variant and first node.
-    """
-    panels = []
-    numbers = []
-    for row in schema.lines(figure.rows):
-        base, nodes, one_file = disk_variant(row.variant)
-        kind = "one file" if one_file else base
-        parts = [figure.labels(row).point(row)]
-        if kind not in DEFAULT_VARIANTS:
-            parts.append(kind)
-        if figure.rows["node"].nunique() > 1:
-            parts.append(f"from {row.node}")
-        panels.append(", ".join(filter(None, parts)))
-        numbers.append(nodes)
-    names = [str(number) for number in numbers]
-    rows = figure.rows.assign(across=numbers, across_name=names, panel=panels, line="")
-    return rows.sort_values("across", kind="stable")
 
 
 def scale_places(axes: Mapping[str, Axes], rows: pd.DataFrame) -> None:

@@ -176,12 +176,10 @@ def usual_figures(
     # The latency of a single pair of CPUs is no matrix.
     if table.metric == "core_to_core" and not holds_matrix(frames, rows):
         rows = rows.head(0)
-    # Sums over nodes that were measured at one moment have a figure if numbers of nodes can be compared.
-    nodes = rows["variant"].map(count_of_nodes).astype(int)
-    if nodes[nodes.gt(0)].nunique() > 1:
-        yield f"{table.name}_several", "several", rows[nodes.gt(0)]
-    rows = rows[nodes.eq(0)]
-    # All other rows have a matrix or curve, or a strip and panels, or the distances of many nodes.
+    # A sum over nodes that were measured at one moment is the value of no node.
+    if is_many(frames):
+        rows = rows[rows["variant"].map(count_of_nodes).eq(0)]
+    # All rows have a matrix or curve, or a strip and panels, or the distances of many nodes.
     if table.metric in SHAPES and not is_many(frames):
         yield table.name, SHAPES[table.metric], rows
     else:

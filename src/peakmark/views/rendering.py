@@ -26,7 +26,6 @@ from peakmark.errors import PeakmarkError, tell
 from peakmark.resources import ROOT
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import document, score_card
-from peakmark.views.sections import figure_names
 
 TEMPLATE = ROOT / "reports" / "template"
 """Folder of the template of the PDF."""
@@ -81,12 +80,21 @@ def collect(frames: CampaignFrames, campaign: Path, figures: Path) -> ReportCont
     Raises:
         ConfigError: see ``document.build_chapters``.
     """
+    data = document.build(frames, campaign / document.PACKED)
     pictures = {}
-    for name in figure_names(frames):
+    for name in figure_names(data):
         pictures[name] = (figures / f"{name}.svg").read_bytes()
     extents = {name: extent(picture) for name, picture in pictures.items()}
-    data = document.build(frames, campaign / document.PACKED)
     return ReportContent(campaign, data | {"figures": extents}, pictures)
+
+
+def figure_names(data: Mapping[str, Any]) -> list[str]:
+    """Return the names of the figures of a report, with the figure of page one first."""
+    names = [data["overview"]["name"]] if data["overview"] else []
+    for section in data["sections"]:
+        for part in section["parts"]:
+            names += [figure["name"] for figure in part["figures"]]
+    return names
 
 
 def extent(picture: bytes) -> dict[str, Any]:

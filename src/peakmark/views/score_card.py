@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from peakmark import statistics
-from peakmark.catalogue import HEADLINES, HPL, SUBSYSTEMS, Headline
+from peakmark.catalogue import HEADLINES, SUBSYSTEMS, Headline
 from peakmark.errors import Sentence
 from peakmark.formatting import (
     capitalised,
@@ -36,7 +36,7 @@ from peakmark.formatting import (
 )
 from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows import schema
-from peakmark.rows.labels import Labels
+from peakmark.rows.labels import Labels, choose, rows_of_headline
 from peakmark.rows.schema import DISTURBANCES, CampaignFrames
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import appendix
@@ -166,38 +166,6 @@ def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
         if not measured.empty:
             return middle_of(list(schema.lines(measured)))
     return None
-
-
-def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.DataFrame:
-    """Return one row of a headline for each node: the row with the largest block, or the smallest.
-
-    For a rate, the row with the most threads is chosen; if threads are pinned, with at most one per core.
-    For a time, it is the row with the fewest threads, so that no request waits for another. Only the
-    first variant in the table is considered.
-    """
-    # Choose the variant, the block, at most one thread for each core, and the number of threads.
-    # Of HPL over nodes it is the last variant, on most nodes.
-    variants = rows["variant"].tail(1) if headline.workload == HPL else rows["variant"].head(1)
-    rows = rows[rows["variant"].eq(variants.squeeze())]
-    if rows["block_bytes"].notna().any():
-        blocks = rows["block_bytes"]
-        rows = rows[blocks.eq(blocks.min() if headline.smallest else blocks.max())]
-    cores = nodes["cores"].max()
-    if SUBSYSTEMS[BY_NAME[headline.table].subsystem].pinned and rows["concurrency"].le(cores).any():
-        rows = rows[rows["concurrency"].le(cores)]
-    is_time = BY_NAME[headline.table].lower_is_better
-    ordered = rows.sort_values("concurrency", ascending=is_time, kind="stable")
-    return ordered.drop_duplicates("node").sort_index()
-
-
-def rows_of_headline(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
-    """Return the rows that have the table, workload, cache level and program of a headline."""
-    is_of_headline = rows["table"].eq(headline.table) & rows["workload"].eq(headline.workload)
-    if headline.level:
-        is_of_headline &= rows["cache_level"].eq(headline.level)
-    if headline.instrument:
-        return rows[is_of_headline & rows["instrument"].eq(headline.instrument)]
-    return rows[is_of_headline & rows["is_own"]]
 
 
 # -- a line

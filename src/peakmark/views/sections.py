@@ -15,9 +15,9 @@ from peakmark.config.layouts import Drawing, Layout
 from peakmark.formatting import plural, significant, typeset
 from peakmark.messages import merge_keys, message
 from peakmark.rows import schema
-from peakmark.rows.labels import labels_of, table_of
+from peakmark.rows.labels import labels_of, rows_of_typical_node, table_of
 from peakmark.rows.schema import CampaignFrames, is_usable
-from peakmark.tools.tables import BY_NAME, TABLES, Table, subsystem_tables
+from peakmark.tools.tables import BY_NAME, Table, subsystem_tables
 from peakmark.views import layout_tables, pictures, score_card
 from peakmark.views.pictures import FLEET, ROOFLINE, Picture, caption
 from peakmark.views.table import (
@@ -26,8 +26,6 @@ from peakmark.views.table import (
     is_many,
     rows_of,
     sentence,
-    typical_node,
-    with_medians,
 )
 from peakmark.views.usual_tables import nodes_table, usual_table
 
@@ -84,12 +82,14 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
     called = table_of(layout, table, rows)
     part = part_of(nodes_table(frames, called, rows))
     part["findings"] = [finding for finding, _ in findings_with_points(frames, table)]
-    part["figures"] = [
-        picture_of_nodes(picture) for picture in drawn_pictures(frames, table, layout)
-    ]
-    node = typical_node(with_medians(own))
-    part["formulas"] = build_formulas(own[own["node"].eq(node)], layout)
+    # The usual figures replace those of the layout.
+    for picture in pictures.pictures_of(frames, table, None):
+        if is_usable(picture.rows).any():
+            part["figures"].append(picture_of_nodes(picture))
+    typical = rows_of_typical_node(own)
+    part["formulas"] = build_formulas(typical, layout)
     if part["formulas"]["lines"]:
+        node = typical["node"].iloc[0]
         whose = f"These are the values of {node}, the node nearest to the median of all nodes."
         part["formulas"]["sources"].insert(0, whose)
     shown = usual_table(frames, called, rows)
@@ -318,34 +318,6 @@ def add_pictures(
             parts[-1]["table"]["remarks"].append(sentence(remark))
 
 
-def drawn_pictures(
-    frames: CampaignFrames, table: Table, layout: Layout | None
-) -> Iterator[Picture]:
-    """Yield the figures of a table that have something to show.
-
-    For many nodes, the usual figures replace those of the layout.
-    """
-    with_many = is_many(frames)
-    if with_many:
-        layout = None
-    for picture in pictures.pictures_of(frames, table, layout):
-        if picture.rows.empty:
-            continue
-        if not with_many or is_usable(picture.rows).any():
-            yield picture
-
-
-def figure_names(frames: CampaignFrames) -> list[str]:
-    """Return the names of the figures in the report, with the figure of page one first."""
-    layout = layout_tables.layout_of(frames)
-    first = overview(frames)
-    names = [first["name"]] if first else []
-    for table in TABLES:
-        if len(rows_of(frames, table)):
-            names += [picture.name for picture in drawn_pictures(frames, table, layout)]
-    return names
-
-
 def overview(frames: CampaignFrames) -> dict[str, str] | None:
     """Return the figure of page one: the roofline of a single node, or how far nodes lie apart."""
     if len(frames.nodes) < 2:
@@ -373,7 +345,7 @@ def caption_of(picture: Picture) -> str:
     middle = picture.layout.value if picture.layout else "median"
     if drawing is None:
         sentences, parts = [caption(pictures.case_of(picture), middle)], []
-        if picture.kind in ("panels", "several"):
+        if picture.kind == "panels":
             parts.append("lines")
         if picture.kind == "strip" and pictures.has_limits(rows):
             parts.append("limits")

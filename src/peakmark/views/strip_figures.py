@@ -19,12 +19,12 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from peakmark.formatting import counted, percent, size
 from peakmark.rows import schema
-from peakmark.rows.labels import Labels
+from peakmark.rows.labels import Labels, with_medians
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style, score_card
 from peakmark.views.panel_figures import variant_name
 from peakmark.views.pictures import Picture, has_limits
-from peakmark.views.table import Line, noun_of, with_medians
+from peakmark.views.table import Line, noun_of
 
 HEIGHT, AXIS = 0.13, 0.2
 """Height of a row, and of the numbers of the axis, in inches."""
@@ -214,7 +214,7 @@ def plot_nodes(picture: Picture) -> Figure | None:
 
 
 def middle_of(usable: pd.DataFrame) -> Line:
-    """Return the row nearest to the median of the first class of nodes, see ``table.with_medians``."""
+    """Return the row nearest to the median of the first class of nodes, see ``labels.with_medians``."""
     of_class = usable[usable["group"].eq(usable["group"].min())]
     off = (of_class["value"] - of_class["median_of_nodes"]).abs()
     return next(schema.lines(of_class.loc[[off.idxmin()]]))
@@ -229,7 +229,7 @@ def plot_dots(
     name, so that a node is at the same height in all strips; seaborn's ``stripplot`` would choose it at random.
 
     Args:
-        lines: (name of the line, its rows, see ``table.with_medians``).
+        lines: (name of the line, its rows, see ``labels.with_medians``).
         width: width of the figure, in inches.
         height: height of a line, in inches.
     """

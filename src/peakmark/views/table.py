@@ -21,7 +21,8 @@ from peakmark.catalogue import KERNELS
 from peakmark.formatting import capitalised, listed, significant, typeset
 from peakmark.messages import ORDER, Trust, merge_keys, message
 from peakmark.rows import schema
-from peakmark.rows.schema import NOT_PLANNED, CampaignFrames, is_usable
+from peakmark.rows.labels import MANY
+from peakmark.rows.schema import NOT_PLANNED, CampaignFrames
 from peakmark.tools.tables import Table
 
 NOT_MEASURED = "not measured"
@@ -501,8 +502,6 @@ def gaps(
 
 # -- the points of a table: the rows of peakmark's kernel, and the values of all programs
 
-MANY = 4
-"""With at most this many nodes, tables on paper have a line for each node."""
 NUMBERS = [
     "value",
     "low",
@@ -581,43 +580,6 @@ def place(clients: str, servers: str, node: str) -> str:
     if len(pairs) > 1:
         return f"{len(pairs)} pairs"
     return " → ".join(pairs.pop()) if pairs else node
-
-
-# -- the points of equal nodes
-
-
-def with_medians(own: pd.DataFrame) -> pd.DataFrame:
-    """Return the usable rows (``is_usable``) with the median of their class of nodes at the same place.
-
-    A place is a point without its node. The new columns are ``group``, the number of class and place in their
-    order, ``median_of_nodes``, and ``behind``: the share by which a node is worse than its class. Of a slow row,
-    ``behind`` is as it was judged.
-    """
-    in_order = own[["node_class", "place"]].sort_values("node_class", kind="stable")
-    group = in_order.groupby(["node_class", "place"], sort=False).ngroup()
-    usable = own.assign(group=group)[is_usable(own)]
-    median = usable.groupby("group")["value"].transform("median")
-    share = usable["value"] / median - 1
-    worse = share.where(
-        usable["unit"].eq("s"), -share
-    )  # a longer time is worse, and so is a lower rate
-    behind = usable["behind"].where(usable["is_slow"], worse)
-    return usable.assign(median_of_nodes=median, behind=behind)
-
-
-def typical_node(usable: pd.DataFrame) -> str:
-    """Return the node that represents all nodes.
-
-    Among the nodes of the first class with the most points, it is the one nearest to the medians.
-
-    Args:
-        usable: see ``with_medians``; at least one row.
-    """
-    of_class = usable[usable["node_class"].eq(usable["node_class"].min())]
-    off = of_class["behind"].abs().groupby(of_class["node"], sort=False)
-    nodes = off.agg(["size", "median"])
-    in_order = nodes.sort_values(["size", "median"], ascending=[False, True], kind="stable")
-    return str(in_order.index[0])
 
 
 def noun_of(own: pd.DataFrame) -> str:

@@ -18,6 +18,7 @@ from peakmark.config.layouts import Layout
 from peakmark.errors import tell
 from peakmark.formatting import printable
 from peakmark.rows import schema
+from peakmark.rows.labels import rows_of_typical_node, with_medians
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME, TABLES, Table
 from peakmark.views import layout_tables
@@ -30,8 +31,6 @@ from peakmark.views.table import (
     noun_of,
     points_of,
     rows_of,
-    typical_node,
-    with_medians,
 )
 from peakmark.views.usual_tables import columns_of
 
@@ -94,7 +93,9 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
         if layout_table.table.name not in frames.campaign["tables"]:
             continue
         if layout.narrow and is_many(frames):
-            rows, where = rows_of_typical_node(rows)
+            of_all, rows = rows[rows["is_own"]], rows_of_typical_node(rows)
+            node, count = rows["node"].iloc[0], of_all["node"].nunique()
+            where = f"On {node}, the typical one of {count} {noun_of(of_all)}."
         called = layout.called(layout_table.table)
         points = layout_tables.lines_of(layout_table, called, rows)
         columns = layout_tables.columns_of(frames, layout_table, points)
@@ -105,16 +106,6 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
             shown = starred(replace(shown, below=(*shown.below, *filter(None, [where]))))
         text = render(shown, across=not layout.narrow)
         files.write_text(folder / f"{layout_table.name}.tex", text)
-
-
-def rows_of_typical_node(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Return the rows of the node that represents many nodes, and a sentence that names it."""
-    own = rows[rows["is_own"]]
-    usable = with_medians(own)
-    if usable.empty:
-        return rows, ""
-    node, of_nodes = typical_node(usable), own["node"].nunique()
-    return rows[rows["node"].eq(node)], f"On {node}, the typical one of {of_nodes} {noun_of(own)}."
 
 
 def write_csv(path: Path, content: pd.DataFrame) -> None:

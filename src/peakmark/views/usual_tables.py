@@ -16,7 +16,7 @@ from peakmark.formatting import (
     significant,
     size,
 )
-from peakmark.rows.labels import parallel_efficiency
+from peakmark.rows.labels import parallel_efficiency, with_medians
 from peakmark.rows.schema import CampaignFrames
 from peakmark.statistics import ENOUGH
 from peakmark.tools.tables import Program, Table, count
@@ -34,7 +34,6 @@ from peakmark.views.table import (
     show,
     stepped,
     texts,
-    with_medians,
 )
 
 EFFICIENCY = "Efficiency (%)"
@@ -301,7 +300,7 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
     Args:
         table: the table.
         points: points of all nodes.
-        usable: see ``table.with_medians``.
+        usable: see ``labels.with_medians``.
         noun: noun for the nodes.
     """
     group = usable["group"]

@@ -19,7 +19,6 @@ from peakmark.storage.record_types import RecordContext
 from peakmark.tools.base import Measurement
 
 W, U, N = Trust.NO, Trust.CARE, Trust.OK
-VIRTUAL = {"cpu": {"virtualised": "KVM", "cores": 4}}
 PLACED = placed(1, 1)["placed"]
 CALM = [100.0, 100.4, 99.6, 100.2, 99.8, 100.1]
 WHEN = {"host": "node1", "started": "2026-11-21T04:00:00", "seconds": 1.0}

@@ -7,7 +7,6 @@ from tests.unit.campaign_data import VM, reached
 from tests.unit.rows.checked import (
     PLACED,
     UNKNOWN,
-    VIRTUAL,
     N,
     U,
     W,
@@ -38,11 +37,6 @@ def moved(of_10000, direct, file_system):
     """A disk of whose 10,000 B so many reached the device."""
     tells = {"device_bytes": of_10000, "work": 10_000, "direct": direct, "filesystem": file_system}
     return disk(tells)
-
-
-def flushed(seconds, work, facts, metric="throughput"):
-    details = {"flush_seconds": seconds, "work": work}
-    return disk(details, workload="WS", metric=metric, facts=facts)
 
 
 def memory(details=None, **more):
@@ -128,7 +122,7 @@ CASES = [
     (row(**EIGHT), {"other-load": N}, {}),
     (row(**EIGHT, concurrency=8), {"other-load": U}, {}),
     (row(**EIGHT, details={"cpu_share": 0.5}), {"waited": U, "other-load": U}, {}),
-    # Bytes that reached the disk, a cgroup that holds it back, flushes that take no time.
+    # Bytes that reached the disk, a cgroup that holds it back.
     (moved(10_000, True, "ext4"), {}, {}),
     (moved(8_900, True, "ext4"), {"cached": W}, {"share": 0.89}),
     (moved(0, False, "ext4"), {"cached": W}, {}),
@@ -141,11 +135,6 @@ CASES = [
     (held("iops", 495.0, read_iops=500), {"rate-limit": W}, {"rate": "500 IOPS"}),
     (held("iops", 495.0, read_bps=4096 * 500), {"rate-limit": W}, {"rate": "2.05 MB/s"}),
     (held("latency", 2 / 490, read_iops=500), {"rate-limit": W}, {"rate": "IOPS"}),
-    (flushed(1e-4, 8e8, VIRTUAL), {"flush": W}, {}),
-    (flushed(1e-4, 8e8, {"cpu": {}}), {}, {}),
-    (flushed(1e-4, 8e8, VIRTUAL, metric="iops"), {}, {}),
-    (flushed(0.02, 8e8, VIRTUAL), {}, {}),
-    (flushed(1e-4, 1e6, VIRTUAL), {}, {}),
     # Pools beside the caches that their threads reach.
     (pool(128), {}, {}),
     (pool(127), {"cached": W}, {"needed": "128MiB"}),

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import SLOW, fleet_frames, node_facts
@@ -138,19 +137,6 @@ def test_nodes_are_judged_by_their_class(tmp_path):
     assert frames.nodes.groupby("class").size().to_dict() == {"A": 6, "B": 6}
     classes = frames.rows.groupby("node_class")["node"].nunique()
     assert classes.to_dict() == {"A": 6, "B": 6}
-
-
-def test_the_typical_node_is_nearest_to_the_medians(tmp_path):
-    frames = fleet_frames(tmp_path / "twelve", 12, SLOW)
-    rows = frames.rows[frames.rows["table"].eq("cpu")]
-    typical = fleet.typical_rows(rows)
-    assert len(typical) == 4 and set(typical["node"]) == {"any"}
-    values = rows.pivot(index="workload", columns="node", values="value")
-    off = values.div(values.median(axis=1), axis=0).sub(1).abs().median()
-    assert typical["value"].isin(values[off.idxmin()]).all()
-    pd.testing.assert_frame_equal(
-        fleet.typical_rows(rows[rows["node"].eq("node1")]), rows[rows["node"].eq("node1")]
-    )
 
 
 def test_a_rate_of_mpis_messages_can_be_promised():

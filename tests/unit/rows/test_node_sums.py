@@ -4,7 +4,6 @@ import json
 
 import pytest
 from tests.unit.campaign_data import cell, measurement, record, write
-from tests.unit.views.drawn import draw
 
 from peakmark.rows import build
 from peakmark.storage import planfile
@@ -59,15 +58,6 @@ def test_a_row_has_the_sum_of_its_nodes(tmp_path):
     assert rows["limit"].isna().all() and rows["bound"].isna().all()
     # The nodes' own lines stay, in no table.
     assert len(frames.runs.query("table == '' and metric == 'throughput'")) == 21
-
-
-def test_the_sums_are_drawn_over_the_number_of_nodes(tmp_path):
-    frames = frames_of(tmp_path / "c", {1: RATE, 2: 0.9 * RATE, 4: 0.5 * RATE})
-    (axis,) = draw(frames, "disk_throughput_several").axes
-    assert axis.get_xlabel() == "Nodes"
-    (line,) = (line for line in axis.lines if len(line.get_xdata()) == 3)
-    assert list(line.get_xdata()) == [1, 2, 4]
-    assert list(line.get_ydata()) == pytest.approx([1.01, 1.818, 1.9695])
 
 
 def test_a_job_without_one_of_its_nodes_has_no_sum(tmp_path):

@@ -7,7 +7,6 @@ from tests.unit import campaign_data as make
 
 from peakmark import cli
 from peakmark.errors import ConfigError
-from peakmark.rows import build
 from peakmark.views import compare
 from peakmark.views.compare import KEY, Dataset, dataset_of, describe
 
@@ -106,14 +105,6 @@ def test_two_campaigns_row_by_row(tmp_path):
     assert verdicts == "Of 3 rows: 3 worse."
     assert largest.startswith("Largest change: disk_") and "2.0 times slower (worse)" in largest
     assert "A has n1, B has other" in fact
-
-
-def test_a_campaign_beside_its_copy_is_one_measurement(disks):
-    first, copy, second = (
-        dataset_of(name, build.load(disks / name)) for name in ("a", "copy", "later")
-    )
-    assert "A and B are one measurement" in compare.report(compare.judge(first, copy))
-    assert "A and B are one measurement" not in compare.report(compare.judge(first, second))
 
 
 def test_a_verdict_on_a_doubtful_row_says_so(tmp_path):

@@ -6,8 +6,8 @@ from tests.unit.campaign_data import SLOW, fleet_frames
 from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
+from peakmark.rows.labels import with_medians
 from peakmark.views import figures
-from peakmark.views.table import with_medians
 
 
 def stems(frames, folder):

@@ -56,5 +56,5 @@ def test_every_figure_has_a_caption(tmp_path):
     drawn = set()
     for table in BY_NAME.values():
         drawn |= {case_of(picture) for picture in pictures_of(frames, table, None)}
-    of_others = {"fleet", "nodes", "panels", "several", "together", "bars"}
+    of_others = {"fleet", "nodes", "panels", "together", "bars"}
     assert set(captions()) == of_others | drawn

@@ -10,7 +10,6 @@ from peakmark.views import (
     appendix,
     document,
     rendering,
-    sections,
 )
 from peakmark.workflow import status
 
@@ -32,9 +31,9 @@ def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path
 def test_a_layout_beside_many_nodes_is_told(tmp_path):
     layout = "four-subsystems-2018-hyperion"
     of = build.load(write_fleet(tmp_path / "c", 12, SLOW, config={"report": {"tables": layout}}))
-    names = sections.figure_names(of)
-    assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
     data = document.build(of)
+    names = rendering.figure_names(data)
+    assert names == ["fleet", "cpu", "memory_throughput_pool"]  # not those of the layout
     (caveat,) = [one for one in data["caveats"] if "layout" in one]
     assert f"tables/{layout}" in caveat
     assert data["overview"]["name"] == "fleet"
