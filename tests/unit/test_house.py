@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_670,
     "machine": 9_290,
     "plan": 8_320,
-    "rows": 23_280,
+    "rows": 23_030,
     "slurm": 4_500,
     "run": 11_120,
     "storage": 2_870,

@@ -59,12 +59,6 @@ LOWEST_DESIGNED = 0.4
 The lowest base clocks for AVX-512 are about half the nominal clock.
 """
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
-DEVICES = {
-    "disk": ("storage", "device"),
-    "network": ("network", "interface"),
-    "gpu": ("gpu", "name"),
-}
-"""Subsystem -> section of the host facts, and the fact in it that names the device."""
 
 
 def above_limit(measured: RowRuns) -> Messages:
@@ -255,23 +249,6 @@ def counters(measured: RowRuns) -> Messages:
             often = in_how_many(len(by_run), len(noise_of_host.runs), where)
             count = sum(by_run.values())
             yield message(code, Trust(trust), case=case, device=device, count=count, often=often)
-
-
-def slow_link(measured: RowRuns) -> Messages:
-    """Report a PCI Express link that is narrower or slower than its device and its slot allow."""
-    part, device = DEVICES.get(measured.row.subsystem, ("", ""))
-    link = measured.fact(part, "pcie")
-    if not link:
-        return
-    is_narrow = link["current_width"] != link["max_width"]
-    # An idle GPU lowers the speed of its link, never its width.
-    is_slow = link["current_speed"] != link["max_speed"] and part != "gpu"
-    name = measured.fact(part, device)
-    if is_narrow and part == "gpu":
-        lanes = {key: link[key] for key in ("current_width", "max_width")}
-        yield message("pcie-link", case="narrow-gpu", device=name or "GPU", **lanes)
-    elif is_narrow or is_slow:
-        yield message("pcie-link", case="narrow", device=name, **link)
 
 
 def slow_gpu(measured: RowRuns) -> Messages:
@@ -491,7 +468,6 @@ CHECKS: tuple[Callable[[RowRuns], Messages], ...] = (
     limited_disk,
     residual,
     counters,
-    slow_link,
     slow_gpu,
     concurrency,
     scatter,

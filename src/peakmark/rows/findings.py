@@ -24,7 +24,6 @@ from peakmark.rows.labels import (
     MANY,
     Labels,
     labels_of,
-    parallel_efficiency,
     rows_of_typical_node,
     table_of,
 )
@@ -67,7 +66,6 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
             *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
             *block_dependence(calm),
             *shares(labels.table, calm),
-            *scaling(labels, calm),
             *link_sentences(frames, labels),
         ]
         for line in found:
@@ -228,22 +226,6 @@ def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[di
             "topic": "Limit",
             "points": rows["point"],
             "text": f"{start} reaches {listed(texts)}.",
-        }
-
-
-def scaling(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield a sentence on the parallel efficiency of HPL on each number of nodes."""
-    texts = []
-    efficiency = parallel_efficiency(rows).dropna()
-    measured = rows.loc[efficiency.index]
-    for row, share in zip(schema.lines(measured), efficiency, strict=True):
-        nodes = labels.table.variant_label(row.variant)
-        texts.append(f"{percent(share)} % on {nodes}")
-    if texts:
-        yield {
-            "topic": "Nodes",
-            "points": measured["point"],
-            "text": f"The parallel efficiency of HPL is {listed(texts)}.",
         }
 
 

@@ -102,15 +102,12 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
         logs = logs_of(values_of(of_class, runs), times)
         verdicts |= slow_rows(logs)
         distances[of_class.index] = of_class["place"].map(smallest_distances(logs))
-    places = zip(rows["node"], rows["place"], strict=True)
-    found = [verdicts.get(place) for place in places]
-    is_slow = pd.Series([verdict is not None for verdict in found], index=rows.index)
     columns = ["behind", "behind_low", "behind_high", "behind_p"]
-    numbers = pd.DataFrame(
-        [verdict or (None,) * 4 for verdict in found], columns=columns, index=rows.index
-    )
-    rows = rows.assign(is_slow=is_slow & rows["is_own"], distance=distances)
-    return rows.assign(**numbers.where(rows["is_own"]))
+    index = pd.MultiIndex.from_tuples([*verdicts], names=["node", "place"])
+    slow = pd.DataFrame([*verdicts.values()], index=index, columns=columns, dtype=float)
+    places = pd.MultiIndex.from_frame(rows[["node", "place"]])
+    numbers = slow.reindex(places).set_axis(rows.index).where(rows["is_own"])
+    return rows.assign(is_slow=numbers["behind"].notna(), distance=distances, **numbers)
 
 
 def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:

@@ -7,8 +7,7 @@ each program, then comparisons of programs and remarks on the limit.
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -42,10 +41,6 @@ WRONG = "wrong: "
 """Beginning of a note on a printed value that must not be used."""
 WHOLE_ROW = ("loopback",)
 """Codes of warnings that are about all programs of a point, not about one."""
-HAS_CHECK = re.compile(r"loopback\b|\d+ threads shared? \d+ CPUs")
-"""Pattern of programs' warnings that are dropped, because a check of peakmark reports the same fact with
-a remedy. For disks they are kept, because disks have no such check.
-"""
 
 
 def add_warnings(
@@ -168,7 +163,7 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *disagreements(point),
         *small_solves(point),
         *setting_deviations(point),
-        *program_warnings(point),
+        *notes_on_printed_values(point),
         *limit_remarks(point),
     ]
 
@@ -299,29 +294,20 @@ def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -
     return found
 
 
-def program_warnings(point: MeasuredPoint) -> Messages:
-    """Report the warnings that programs printed, and the notes on printed values."""
+def notes_on_printed_values(point: MeasuredPoint) -> Messages:
+    """Report the notes on values that a report printed. A note that begins with ``WRONG`` forbids their use."""
     for instrument, measured in point.measured.items():
-        runs_with: Counter[str] = Counter()
+        if not measured.row.printed_in:
+            continue
+        notes = dict[str, None]()
         for text in measured.texts("program_warnings"):
-            # A run counts once, however often the program repeated its warning.
-            runs_with.update(list(dict.fromkeys(json.loads(text))))
-        n = measured.row.n
-        for warning, count in runs_with.items():
-            if measured.row.printed_in:
-                yield note_on(instrument, warning)
-                continue
-            if HAS_CHECK.match(warning) and point.table.subsystem != "disk":
-                continue
-            often = f"{words('runs', count=count, n=n)}: " if n > 1 else ""
-            yield message("warning", about=instrument, warning=warning, often=often, count=count)
-
-
-def note_on(instrument: str, note: str) -> Message:
-    """Return a note on a printed value as a message. A note that begins with ``WRONG`` forbids its use."""
-    case = "wrong" if note.startswith(WRONG) else ""
-    trust = Trust.NO if case else Trust.OK
-    return message("note", trust, case=case, about=instrument, note=note.removeprefix(WRONG))
+            notes.update(dict.fromkeys(json.loads(text)))
+        for note in notes:
+            case, trust = "", Trust.OK
+            if note.startswith(WRONG):
+                case, trust = "wrong", Trust.NO
+            text = note.removeprefix(WRONG)
+            yield message("note", trust, case=case, about=instrument, note=text)
 
 
 def limit_remarks(point: MeasuredPoint) -> Messages:

@@ -280,7 +280,8 @@ def named_rows(figure: Picture, across: str, other: str) -> pd.DataFrame:
 def variant_name(table: Table, variant: str) -> str:
     """Return the name of a row's variant in figures; empty for the usual variant."""
     label = table.variant_label(variant)
-    return VARIANTS.get(label, label)
+    # The default engine of a disk is not named before a number of nodes.
+    return VARIANTS.get(label, label.removeprefix("psync, "))
 
 
 def full_name(labels: Labels, row: Line) -> str:

@@ -65,13 +65,6 @@ def meanwhile(*moved, **identity):
     return row(context=[*busy, *[noise()] * (6 - len(busy))], **identity)
 
 
-def linked(subsystem, part, **link):
-    link = dict.fromkeys(("current_width", "max_width"), 4) | SPEEDS | link
-    facts = {part: {"device": "nvme0n1", "interface": "eth0", "pcie": link}}
-    return row(subsystem=subsystem, workload="RS", facts=facts)
-
-
-SPEEDS = {"current_speed": "16.0 GT/s", "max_speed": "16.0 GT/s"}
 WIRE = {"subsystem": "network", "instrument": "netbench", "workload": "TCP"}
 RANKS = {"subsystem": "mpi", "instrument": "mpibench", "workload": "RATE", "metric": "throughput"}
 PACKETS = {"eth0 rx_dropped": 5, "eth0 tx_dropped": 4}
@@ -175,11 +168,6 @@ CASES = [
     (meanwhile({"mlx5_0 symbol_error": 5, "mlx5_0 port_rcv_errors": 2}), {}, {}),
     (meanwhile({"mlx5_0 symbol_error": 5, "mlx5_0 port_rcv_errors": 2}, **RANKS), {"network-errors": U}, {"count": 7, "case": "port"}),
     (row(context=ON_SERVER, **WIRE), {"hardware-errors": U}, {"count": 12, "often": "where the server ran"}),
-    # Links below their best, of the device that was measured.
-    (linked("disk", "storage"), {}, {}),
-    (linked("disk", "storage", current_width=2), {"pcie-link": N}, {"device": "nvme0n1"}),
-    (linked("network", "network", current_speed="8.0 GT/s"), {"pcie-link": N}, {"device": "eth0"}),
-    (linked("network", "storage", current_speed="8.0 GT/s"), {}, {}),
 ]  # fmt: skip
 
 

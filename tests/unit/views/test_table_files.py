@@ -94,15 +94,6 @@ def test_a_planned_cell_without_a_record_is_a_hole_that_says_so(tmp_path):
     assert "1 of 2" in frame["Notes"][1]
 
 
-def test_a_warning_of_a_record_is_one_note_with_its_share(tmp_path):
-    records = make.runs("cpubench", "DP", *[4e10] * 3)
-    records[0]["warnings"] = ["something else"]
-    frames = make.frames(tmp_path / "c", records)
-    (notes,) = frame_of(frames, "cpu")["Notes"]
-    (note,) = [text for text in notes.split("; ") if "something else" in text]
-    assert "1 of 3" in note and note.startswith("MyCPUBench: ")
-
-
 @pytest.mark.parametrize(("pairs", "clients", "servers", "place"), [
     ([("n1", "n2")], "n1", "n2", "n1 → n2"),
     ([("n1", "n2"), ("n2", "n1"), ("n1", "n2")], "n1; n2", "n2; n1", "2 pairs"),
