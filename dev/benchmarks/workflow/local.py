@@ -150,7 +150,8 @@ def _measured(
     finding = records.look(path, cell)
     if finding.state != records.GOOD or finding.data is None:
         raise PeakmarkError(f"{cell.id} was not measured: {finding.reason or finding.state}")
-    return msgspec.to_builtins(finding.data), path
+    # As JSON, which has lists alone: a tuple would be shared by all copies.
+    return msgspec.json.decode(msgspec.json.encode(finding.data)), path
 
 
 def _varied(value: Any, factor: float) -> Any:
