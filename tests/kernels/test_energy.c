@@ -63,6 +63,7 @@ static void packages_and_memory_are_summed(void **state) {
     energy_open(&energy, tree);
     assert_string_equal(energy.names, "package-0, dram, package-1");
     energy_start(&energy);
+    energy.start_ns -= UINT64_C(1000000000);
     put_zone(":0", "package-0\n", "3000000\n");
     put_zone(":0:0", "core\n", "900000000\n");
     put_zone(":0:1", "dram\n", "7500000\n");
@@ -79,6 +80,7 @@ static void the_platform_where_there_is_no_package(void **state) {
     energy_open(&energy, tree);
     assert_string_equal(energy.names, "psys");
     energy_start(&energy);
+    energy.start_ns -= UINT64_C(1000000000);
     put_zone(":0", "psys\n", "1250000\n");
     energy_stop(&energy);
     assert_true(energy.joules > 0.249 && energy.joules < 0.251);
@@ -96,6 +98,38 @@ static void a_run_too_long_for_its_counter(void **state) {
     energy.start_ns -= UINT64_C(300000000000);
     energy_stop(&energy);
     assert_true(energy.joules == 0);
+    energy_close(&energy);
+}
+
+static void a_counter_that_jumps(void **state) {
+    (void)state;
+    struct energy energy;
+    put_zone(":0", "package-0\n", "1000000\n");
+    energy_open(&energy, tree);
+    energy_start(&energy);
+    energy.start_ns -= UINT64_C(1000000000);
+    put_zone(":0", "package-0\n", "9223372036854775807\n");
+    energy_stop(&energy);
+    assert_true(energy.joules == 0);
+    energy_close(&energy);
+}
+
+/* Without that of the socket, the module may hold the processor. */
+static void meters_that_may_hold_one_another(void **state) {
+    (void)state;
+    struct energy energy;
+    put(HWMON "name", "power_meter\n");
+    put(HWMON "power1_oem_info", "Module Power Socket 0\n");
+    put(HWMON "power2_oem_info", "CPU Power Socket 0\n");
+    for (int meter = 1; meter <= 2; meter++) {
+        char name[64];
+        snprintf(name, sizeof name, HWMON "power%d_average", meter);
+        put(name, "150000000\n");
+        snprintf(name, sizeof name, HWMON "power%d_average_interval", meter);
+        put(name, "50\n");
+    }
+    energy_open(&energy, tree);
+    assert_int_equal(energy.count, 0);
     energy_close(&energy);
 }
 
@@ -123,6 +157,7 @@ static void sockets_of_hwmon(void **state) {
     energy_open(&energy, tree);
     assert_string_equal(energy.names, "Esocket0");
     energy_start(&energy);
+    energy.start_ns -= UINT64_C(1000000000);
     put(HWMON "energy65_input", "3500000\n");
     energy_stop(&energy);
     assert_true(energy.joules > 1.499 && energy.joules < 1.501);
@@ -200,6 +235,8 @@ int main(void) {
         IN_A_TREE(packages_and_memory_are_summed),
         IN_A_TREE(the_platform_where_there_is_no_package),
         IN_A_TREE(a_run_too_long_for_its_counter),
+        IN_A_TREE(a_counter_that_jumps),
+        IN_A_TREE(meters_that_may_hold_one_another),
         IN_A_TREE(a_part_that_cannot_be_read_leaves_nothing),
         IN_A_TREE(sockets_of_hwmon),
         IN_A_TREE(a_power_meter),

@@ -67,17 +67,18 @@ struct source {
     char mark;             /* the file of the name stands in the same folder, or differs behind */
     const char *name;      /* this character of its path */
     const char *prefix[3]; /* of the name */
+    bool alone;            /* one of several such meters may hold the others */
 };
 
 static const struct source sources[] = {
-    {"class/powercap/intel-rapl:*/energy_uj", '/', "name", {"package-", "dram", NULL}},
-    {"class/powercap/intel-rapl:*/energy_uj", '/', "name", {"psys", NULL}},
-    {"class/hwmon/hwmon*/energy*_input", '_', "label", {"Esocket", NULL}},
+    {"class/powercap/intel-rapl:*/energy_uj", '/', "name", {"package-", "dram", NULL}, false},
+    {"class/powercap/intel-rapl:*/energy_uj", '/', "name", {"psys", NULL}, false},
+    {"class/hwmon/hwmon*/energy*_input", '_', "label", {"Esocket", NULL}, false},
     /* Grace has meters of a whole socket, of its module and of its parts. */
-    {"class/hwmon/hwmon*/power*_average", '_', "oem_info", {"Grace Power", NULL}},
-    {"class/hwmon/hwmon*/device/power*_average", '_', "oem_info", {"Grace Power", NULL}},
-    {"class/hwmon/hwmon*/power*_average", '/', "name", {"power_meter", NULL}},
-    {"class/hwmon/hwmon*/device/power*_average", '/', "name", {"power_meter", NULL}},
+    {"class/hwmon/hwmon*/power*_average", '_', "oem_info", {"Grace Power", NULL}, false},
+    {"class/hwmon/hwmon*/device/power*_average", '_', "oem_info", {"Grace Power", NULL}, false},
+    {"class/hwmon/hwmon*/power*_average", '/', "name", {"power_meter", NULL}, true},
+    {"class/hwmon/hwmon*/device/power*_average", '/', "name", {"power_meter", NULL}, true},
 };
 
 static bool is_of(const struct source *source, const char *name) {
@@ -128,7 +129,7 @@ void energy_open(struct energy *energy, const char *system) {
             whole = add(energy, &sources[i], found.gl_pathv[at]) && whole;
         }
         globfree(&found);
-        if (!whole) {
+        if (!whole || (sources[i].alone && energy->count > 1)) {
             forget(energy);
         }
     }
@@ -176,7 +177,7 @@ void energy_stop(struct energy *energy) {
         }
         microjoules += growth(before, now, range);
     }
-    if (energy->interval <= seconds) {
+    if (energy->interval <= seconds && microjoules <= MOST_METERED * seconds) {
         energy->joules = microjoules * 1e-6;
         energy->watts = energy->joules / seconds;
     }

@@ -54,7 +54,6 @@ _LSCPU_NAMES = {
 }
 """Field of /proc/cpuinfo -> its name in lscpu."""
 _LOWEST_MTS = {
-    "DDR2": 533,
     "DDR3": 1066,
     "DDR4": 2133,
     "DDR5": 4800,
@@ -63,7 +62,7 @@ _LOWEST_MTS = {
 }
 """Type of memory -> lowest rated MT/s of modules that were sold. A board may run them at a lower rate.
 
-DDR2-400 is left out, because 400 MHz is the clock of DDR2-800.
+Modules of other types, such as DDR2, may state their clock, unless it is higher than all of these.
 """
 _GUESTS = re.compile(
     r"KVM|QEMU|Bochs|OpenStack|VMware|VirtualBox|innotek|Xen|BHYVE|Parallels|Virtual Machine|Droplet"

@@ -24,7 +24,7 @@ _STRIPED = "balance-rr"
 """Mode of a bond that sends the packets of one stream over all members."""
 _HASHED = ("802.3ad", "balance-xor")
 """Modes of a bond that choose the member by a hash of addresses or, by the policy ``layer3+4``, also of ports."""
-_PARAVIRTUAL = ("virtio_net", "vmxnet3", "hv_netvsc", "vif")
+_PARAVIRTUAL = ("virtio_net", "vmxnet3", "hv_netvsc")
 """Drivers of the interfaces of virtual machines, which report a speed that no wire has."""
 _UNKNOWN_MBIT = 65535
 """Speed that older drivers report without a cable: -1 in 16 bits."""

@@ -65,7 +65,6 @@ _INTERFACES = {
     r"/virtio\d+/": "virtio",
     r"/nvme": "nvme",
     r"/ata\d+/": "sata",
-    r"/usb\d+/": "usb",
     r"/end_device-": "sas",
 }
 """Pattern of a disk's path in /sys/devices -> its interface."""

@@ -406,7 +406,8 @@ def reason_of(done: Completed) -> str:
         _ORIGIN.sub("", line).strip("- ").rstrip(".")
         for line in (done.stderr + done.stdout).splitlines()
     ]
-    lines = [line for line in lines if line]
+    # With a private /tmp on each node, Slurm starts the rank in another folder and says so.
+    lines = [line for line in lines if line and "couldn't chdir" not in line]
     for pattern in _REASONS:
         for line in lines:
             if re.search(pattern, line):

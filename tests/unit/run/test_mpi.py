@@ -115,6 +115,7 @@ def test_the_transport_is_read_from_the_librarys_report(text, transport):
         ("Primary job terminated, an error\nrank 1 on node n2 exited on signal 9 (Killed).", "rank 1 on node n2 exited on signal 9 (Killed)"),
         ("Abort(6): error stack:\nMPI_Init(59).: \nexchange(145).: ucx failed(Endpoint timeout)", "ucx failed(Endpoint timeout)"),
         ("[proxy:0:0@node1] demux error", "demux error"),
+        ("slurmstepd: error: couldn't chdir to `/tmp/x'\nsrun: error: task 1 launch failed", "srun: error: task 1 launch failed"),
         ("", "exit code 1"),
     ],
 )  # fmt: skip
