@@ -37,7 +37,7 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
         assert context["server_host"] == peer
         assert (network["loopback"], network["interface"]) == (False, "eth0")
         assert network["address"] == ADDRESSES[peer]
-        assert set(context["server_noise"]) == {"before", "during", "after"}
+        assert "during" in context["server_noise"]
     with (workflow.results / "tables" / "network_throughput.csv").open() as stream:
         ends = {row["Node"]: (row["Client"], row["Server"]) for row in csv.DictReader(stream)}
     assert ends == {"node1": ("node1", "node2"), "node2": ("node2", "node1")}
