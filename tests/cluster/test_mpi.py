@@ -38,14 +38,6 @@ def with_library():
         pytest.skip(reason)
 
 
-def osu_latency():
-    """Path of osu_latency; the test is skipped without it."""
-    path = REGISTRY["osu"].on_path()
-    if path is None:
-        pytest.skip("no OSU Micro-Benchmarks: on PATH or in the folder OSU_PATH")
-    return path
-
-
 def measure(workflow, settings, code=0, **more):
     """Run a campaign as ``write_site`` configures it, and return what it prints."""
     write_site(workflow, settings, **more)
@@ -60,17 +52,14 @@ def write_site(workflow, settings, **more):
     workflow.configure(**{"mpi": [BETWEEN], "site": str(path), "fan_out": "node", **more})
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param({}, id="default"),
-        pytest.param({"launch": "srun"}, id="srun", marks=pytest.mark.trouble),
-        pytest.param({"launch": "mpirun"}, id="mpirun", marks=pytest.mark.trouble),
-    ],
-)
+@pytest.mark.parametrize("settings", [
+    pytest.param({}, id="default"),
+    pytest.param({"launch": "srun"}, id="srun", marks=pytest.mark.trouble),
+    pytest.param({"launch": "mpirun"}, id="mpirun", marks=pytest.mark.trouble),
+])  # fmt: skip
 def test_ranks_measure_between_two_nodes_and_on_one(equal_workflow, settings):
     measure(equal_workflow, settings, mpi=[BETWEEN, WITHIN, MANY])
-    # By default mpirun is taken if no ranks of srun start, as was seen once on a busy machine.
+    # By default mpirun is taken if no ranks of srun start.
     ways = tuple(settings.values()) or ("srun", "mpirun")
     for record in equal_workflow.records().values():
         assert record["status"] == "ok", record["reason"]
@@ -93,8 +82,11 @@ def test_ranks_measure_between_two_nodes_and_on_one(equal_workflow, settings):
 
 @pytest.mark.trouble
 def test_osu_measures_the_same_rows(equal_workflow):
-    tools = {"osu": osu_latency()}
-    measure(equal_workflow, {}, mpi=[{**BETWEEN, **OSU}, {**WITHIN, **OSU}], tools=tools)
+    path = REGISTRY["osu"].on_path()
+    if path is None:
+        pytest.skip("no OSU Micro-Benchmarks: on PATH or in the folder OSU_PATH")
+    grids = [{**BETWEEN, **OSU}, {**WITHIN, **OSU}]
+    measure(equal_workflow, {}, mpi=grids, tools={"osu": path})
     rows = build.load(equal_workflow.results).rows
     of_osu = rows[rows["instrument"].eq("osu")]
     own = rows[rows["is_own"] & rows["workload"].eq("PINGPONG")]
@@ -134,14 +126,8 @@ def test_nodes_solve_one_system_with_hpl(fleet, tmp_path, settings):
     hpl = {"nodes": [1, 2, "all", 64], "memory": 2e-5, "budget_s": 2, "nb": 32}
     # Ranks of nodes that share two CPUs must not spin.
     settings = {**settings, "environment": {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1"}}
-    measure(
-        workflow,
-        settings,
-        nodes="all",
-        tools={"hpl": path},
-        mpi=[],
-        cpu=[{**grid, "references": {"hpl": hpl}}],
-    )
+    grid["references"] = {"hpl": hpl}
+    measure(workflow, settings, nodes="all", tools={"hpl": path}, mpi=[], cpu=[grid])
     found = {}
     for name, record in workflow.records().items():
         if record["cell"]["subsystem"] != "mpi":
@@ -162,10 +148,8 @@ def test_nodes_solve_one_system_with_hpl(fleet, tmp_path, settings):
         assert details["threads"] == len(details["rank_cpus"].split(",")) == value["concurrency"]
     assert sorted(found) == [1, 2, 4]
     rows = build.load(workflow.results).rows
-    of_hpl = rows[rows["table"].eq("mpi_rate")].set_index("variant")
-    assert of_hpl["limit"].tolist() == pytest.approx(
-        [of_hpl["limit"].iloc[0] * nodes for nodes in (1, 2, 4)]
-    )
+    limits = rows.query("table == 'mpi_rate'")["limit"].tolist()
+    assert limits == pytest.approx([limits[0] * nodes for nodes in (1, 2, 4)])
     tables = pandas.read_csv(workflow.results / "tables/mpi_rate.csv")
     shares = [100 * found[nodes] / found[1] / nodes for nodes in (2, 4)]
     assert tables["Parallel Efficiency (%)"].tolist()[1:] == pytest.approx(shares)
@@ -186,21 +170,39 @@ def test_a_start_that_fails_is_not_possible_until_the_site_file_has_another_way(
 
 @pytest.mark.trouble
 @pytest.mark.parametrize("settings", [{}, {"launch": "mpirun"}], ids=["srun", "mpirun"])
-def test_a_cancelled_campaign_leaves_nothing_behind_and_is_resumed(equal_workflow, settings):
+def test_a_lost_rank_is_one_sentence_and_a_cancelled_campaign_leaves_nothing(
+    equal_workflow, settings
+):
     shared = Path("/dev/shm")
     before = {*shared.iterdir()}
 
-    def running(name):
+    def running(*names):
         processes = chain.from_iterable(map(equal_workflow.cluster.processes, ("node1", "node2")))
-        return sum(process.name == name for process in processes)
+        return [process for process in processes if process.name in names]
+
+    def ranks():
+        """The ranks of the cell, which measures for 8 s, without those of a trial."""
+        found = [(one, Path(f"/proc/{one.pid}/cmdline")) for one in running("mpibench")]
+        return [one for one, line in found if line.exists() and b"\0008\0" in line.read_bytes()]
+
+    def started():
+        process = equal_workflow.start(*TO_TABLES)
+        wait_until(lambda: len(ranks()) >= 2, 60.0, "the ranks run", 0.1)
+        return process
 
     write_site(equal_workflow, settings, mpi=[{**MANY, "seconds": 8}])
-    process = equal_workflow.start(*TO_TABLES)
-    wait_until(lambda: running("mpibench") >= 2, 60.0, "the ranks run", 0.1)
+    process = started()
+    ranks()[-1].end()
+    assert equal_workflow.end(process)
+    (reason,) = equal_workflow.attempts().values()
+    assert re.fullmatch(
+        r"(srun|mpirun) ended with [^:]+: .*(node[12]|rank \d).*[Kk]illed.*", reason
+    )
+    process = started()
     process.send_signal(signal.SIGINT)
     equal_workflow.end(process)
     wait_until(lambda: not equal_workflow.queued(), 60.0, "no job is left", 0.1)
-    assert [running(name) for name in ("mpibench", "srun", "mpirun", "orted")] == [0, 0, 0, 0]
+    assert not running("mpibench", "srun", "mpirun", "orted")
     assert {*shared.iterdir()} <= before and not equal_workflow.records()
     equal_workflow.snakemake(*TO_TABLES)
     (record,) = equal_workflow.records().values()

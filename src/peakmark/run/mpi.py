@@ -52,13 +52,14 @@ _REPORTS = (
 """Patterns of a transport in these reports: UCX, a newer UCX, Open MPI's BTLs, OFI, Open MPI's PML."""
 _ALONE = re.compile(
     r"was started with 1:|requires (?:exactly|at least) two processes|Need at least \d+ processes|invalid for 1 processes"
+    r"|OPAL ERROR: Unreachable"
 )
-"""Words of mpibench, OSU, HPL and IMB in a rank that found no other: launcher and library do not fit."""
+"""Words of mpibench, OSU, HPL, IMB and Open MPI in a rank that found no other: launcher and library do not fit."""
 _NOT_STARTED = re.compile(r"task \d+ launch failed|launch for StepId=\S+ failed")
 """Words of srun that started no ranks, of which some releases end with the exit code 0."""
 _REASONS = (
     r"^mpibench: .",
-    r"signal \d|Killed|KILLED",
+    r"tasks? [\d,-]+: (?!Exited|Terminated)|signal \d|Killed|KILLED",
     r"^(?:srun: error|Abort|Fatal)|ERROR|error|not found|cannot",
 )
 """Patterns of a line of output that says why ranks did not start or ended; the most telling one is first."""

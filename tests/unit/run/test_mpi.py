@@ -114,6 +114,7 @@ def test_the_transport_is_read_from_the_librarys_report(text, transport):
         ("srun: error: node1: task 0: Exited\nmpibench: rank 1 got a wrong sum", "mpibench: rank 1 got a wrong sum"),
         ("Primary job terminated, an error\nrank 1 on node n2 exited on signal 9 (Killed).", "rank 1 on node n2 exited on signal 9 (Killed)"),
         ("Abort(6): error stack:\nMPI_Init(59).: \nexchange(145).: ucx failed(Endpoint timeout)", "ucx failed(Endpoint timeout)"),
+        ("[n3:8] *** End of error message ***\nsrun: error: n4: task 3: Terminated\nsrun: error: n3: task 2: Segmentation fault", "srun: error: n3: task 2: Segmentation fault"),
         ("[proxy:0:0@node1] demux error", "demux error"),
         ("slurmstepd: error: couldn't chdir to `/tmp/x'\nsrun: error: task 1 launch failed", "srun: error: task 1 launch failed"),
         ("", "exit code 1"),
@@ -131,7 +132,7 @@ def test_srun_that_starts_nothing_is_a_failure_with_any_exit_code():
 
 @pytest.mark.parametrize("text", [
     "This test requires exactly two processes", ">>> Need at least 2 processes for these tests <<<",
-    "# !! Benchmark PingPong invalid for 1 processes !!",
+    "# !! Benchmark PingPong invalid for 1 processes !!", "OPAL ERROR: Unreachable in file ext3x_client.c",
 ])  # fmt: skip
 def test_a_program_of_another_library_is_not_possible(text):
     with pytest.raises(Unavailable, match="each rank of the program is alone: install it with"):

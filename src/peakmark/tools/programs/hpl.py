@@ -35,6 +35,7 @@ from peakmark.tools.base import (
     Workspace,
 )
 from peakmark.tools.common import Output
+from peakmark.tools.programs import mpibench
 
 HPCC_OUTPUT = "hpccoutf.txt"
 # Environment variables from which BLAS libraries read their number of threads.
@@ -73,8 +74,6 @@ _START_S = 0.5
 """Seconds that the program takes to start."""
 _MEMORY_SHARE = 0.8
 """Share of the memory that the matrix takes if no option sets it, as HPL's FAQ recommends."""
-_START_OF_RANKS_S = 6.0
-"""Seconds in which the processes of several nodes start and end, as those of mpibench do."""
 
 # hpcc always runs all its tests. Times of the others, measured with hpcc 1.5.0 on a 2-core Zen 3:
 # - Random access updates a table of a power of two, about half the matrix, with 4 updates per word.
@@ -223,12 +222,12 @@ class Hpl(Instrument):
         if cell.workload != HPL:
             return cost
         if nodes == 1:
-            return replace(cost, fixed_s=_START_OF_RANKS_S)
+            return replace(cost, fixed_s=mpibench.START_S)
         # Each process sends this part of the matrix, whose elements have 64 bits. Source: HPL Scalability Analysis,
         # www.netlib.org/benchmark/hpl/scalability.html.
         rows, columns = process_grid(nodes)
         sent = 64.0 * n * n * (3 * rows + columns) / (2 * rows * columns)
-        return replace(cost, fixed_s=_START_OF_RANKS_S + _UPDATES_ON_NODES_S, wire_bits=sent)
+        return replace(cost, fixed_s=mpibench.START_S + _UPDATES_ON_NODES_S, wire_bits=sent)
 
 
 def is_hpcc(path: str) -> bool:
