@@ -10,6 +10,8 @@ rule kernels:
     log:
         kernel_build.folder() / "build.log",
     localrule: True
+    conda:
+        "../envs/peakmark.yaml"
     threads: 2
     params:
         make=lambda wildcards: kernel_build.make_command(),
@@ -35,6 +37,8 @@ rule measure:
         node="[^/]+",
         repetition="[^/]+",
     priority: RUN.priority
+    conda:
+        "../envs/peakmark.yaml"
     threads: RUN.threads
     # Time, memory, nodes and CPUs, and what jobs share, for executors other than peakmark's.
     resources:

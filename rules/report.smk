@@ -29,6 +29,8 @@ rule report:
     log:
         f"{RUN.folder}/logs/report.log",
     localrule: True
+    conda:
+        "../envs/peakmark.yaml"
     params:
         campaign=subpath(output[0], parent=True),
         named=campaign.digest(RUN.plan.config.report),

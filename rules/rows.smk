@@ -11,6 +11,8 @@ rule rows:
     log:
         f"{RUN.folder}/logs/rows.log",
     localrule: True
+    conda:
+        "../envs/peakmark.yaml"
     params:
         campaign=subpath(output[0], ancestor=2),
         plan=RUN.digest,

@@ -13,6 +13,8 @@ rule tables:
     log:
         f"{RUN.folder}/logs/tables.log",
     localrule: True
+    conda:
+        "../envs/peakmark.yaml"
     params:
         campaign=subpath(output[0], ancestor=2),
         named=campaign.digest(RUN.plan.config.report),
