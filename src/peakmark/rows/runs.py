@@ -435,7 +435,8 @@ def replace_chosen_areas(runs: pd.DataFrame) -> pd.DataFrame:
     )
     areas = automatic["block_bytes"].groupby([automatic["node"], threads]).transform("max")
     blocks = runs["block_bytes"].copy()
-    blocks[areas.index] = areas
+    # A group of which no node has chosen yet has no area.
+    blocks[areas.index] = areas.astype("Int64").array
     return runs.assign(block_bytes=blocks)
 
 

@@ -2,6 +2,7 @@
 records.
 """
 
+import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
@@ -9,6 +10,7 @@ from tests.unit.rows.checked import W
 
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
+from peakmark.rows.runs import replace_chosen_areas
 from peakmark.views import score_card
 
 CLOCK = {"clock_hz_before": 3e9, "clock_hz_after": 3e9}
@@ -260,3 +262,10 @@ def test_the_limit_of_a_network_row_is_that_of_the_interface_that_was_measured(t
     measured = make.runs("netbench", "TCP", 1e11, context=context)
     row = make.only_row(tmp_path / "c", measured, facts=VM | {"host": "node1", "network": default})
     assert row.limit is not None and row.limit > 1e11
+
+
+def test_a_point_for_which_no_node_has_chosen_an_area_yet_has_none():
+    areas = pd.array([None, 1 << 28], "Int64")
+    known = {"node": "any", "is_automatic": True, "concurrency": [1, 2], "concurrency_word": ""}
+    runs = pd.DataFrame({**known, "block_bytes": areas}, index=[3, 4])
+    assert replace_chosen_areas(runs)["block_bytes"].isna().tolist() == [True, False]
