@@ -21,7 +21,7 @@ import pandas as pd
 from peakmark.formatting import capitalised, listed, value_range
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
-from peakmark.rows.placements import may_be_one
+from peakmark.rows.schema import may_be_one
 from peakmark.tools.tables import Table
 
 TWICE = 2.0

@@ -16,14 +16,8 @@ import pandas as pd
 
 from peakmark.formatting import natural, significant, value_range
 from peakmark.messages import Message, message, words
-from peakmark.rows.schema import CampaignFrames
+from peakmark.rows.schema import GAP, CampaignFrames
 
-GAP = 1.3
-"""Ratio of two neighbouring times, sorted, from which on a new band begins.
-
-Neighbours within one band differ by less: on one host, many times from 23.5 to 31.4 ns were one band
-(docs/method.md).
-"""
 STAYED, SHARE = 3, 0.05
 """Fewest runs that began and ended in a band, and their smallest share of the runs.
 
@@ -114,11 +108,6 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
 def band_of(bands: pd.Series) -> float:
     """Return the band that all runs of a row have; NaN if they have none, or several."""
     return float(bands.iloc[0]) if bands.nunique(dropna=False) == 1 else math.nan
-
-
-def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:
-    """Return a mask of the pairs of rows whose bands do not show that their placements differ."""
-    return ~(first / second).le(1 / GAP) & ~(first / second).ge(GAP)
 
 
 def distance_of(band: float | None) -> str:

@@ -410,7 +410,7 @@ def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     is_reference = ~rows["is_own"] & ~rows["instrument"].isin(ALONE)
     is_comparable = is_reference & is_measured & rows["unequal_nodes"].eq("")
     own = rows["band"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
-    is_comparable &= placements.may_be_one(rows["band"], own)
+    is_comparable &= schema.may_be_one(rows["band"], own)
     return rows.assign(is_comparable=is_comparable)
 
 

@@ -49,6 +49,12 @@ Line = Any
 """A line of ``rows`` or ``runs``, as ``lines`` yields it."""
 Matrix = dict[tuple[int, int], float]
 """(CPU or NUMA node, CPU or NUMA node) -> latency or rate between them, in SI units."""
+GAP = 1.3
+"""Ratio of two neighbouring times, sorted, from which on a new band begins.
+
+Neighbours within one band differ by less: on one host, many times from 23.5 to 31.4 ns were one band
+(docs/method.md).
+"""
 PART = 10_000
 """Number of lines that are in memory as Python objects at one time, about 50 MiB."""
 
@@ -727,6 +733,11 @@ def shows_link(rows: pd.DataFrame) -> pd.Series:
 def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
     """Return a mask of the warnings that other activity may have changed a value."""
     return warnings["code"].isin(DISTURBANCES) & warnings["trust"].ne(Trust.OK)
+
+
+def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:
+    """Return a mask of the pairs of rows whose bands do not show that their placements differ."""
+    return ~(first / second).le(1 / GAP) & ~(first / second).ge(GAP)
 
 
 # -- runs of matrices and curves, which one cell measures as a whole

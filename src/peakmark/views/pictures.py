@@ -15,8 +15,7 @@ from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels, labels_of, table_of
-from peakmark.rows.placements import may_be_one
-from peakmark.rows.schema import CampaignFrames, is_pair, shows_link
+from peakmark.rows.schema import CampaignFrames, is_pair, may_be_one, shows_link
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views.table import Line, is_many, rows_of
 

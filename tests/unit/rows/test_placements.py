@@ -100,7 +100,7 @@ def test_runs_of_a_row_are_compared_in_its_most_usual_placement(placed):
     bands = pd.Series([rows[name].band for name in ROWS])
     assert bands.between(25e-9, 27e-9).tolist() == [True] * 4 + [False] * 2
     other = bands.mask(bands.index == 0, 108e-9)
-    assert placements.may_be_one(bands, other).tolist() == [False] + [True] * 5
+    assert schema.may_be_one(bands, other).tolist() == [False] + [True] * 5
     notes = placed.warnings[placed.warnings["code"].eq("placement")]
     assert set(notes["short"]) == {"probably one L3 cache"} and set(notes["trust"]) == {"ok"}
 
