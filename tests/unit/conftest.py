@@ -86,6 +86,16 @@ def golden(tmp_path_factory):
     return made
 
 
+@pytest.fixture(scope="session")
+def twelve(tmp_path_factory):
+    """The frames of twelve nodes, two of which are slow as ``make.SLOW`` says."""
+
+    def make_in(folder):
+        build.load(make.write_fleet(folder, 12, make.SLOW))
+
+    return build.load(made_once(tmp_path_factory, "twelve", make_in))
+
+
 @pytest.fixture
 def peakmark(capsys):
     """The command line; what it waits for for ever ends the test."""

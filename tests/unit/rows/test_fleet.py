@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.campaign_data import SLOW, fleet_frames, node_facts
+from tests.unit.campaign_data import fleet_frames, node_facts
 
 from peakmark import promises
 from peakmark.formatting import typeset
@@ -14,19 +14,18 @@ from peakmark.rows import fleet, node_classes
 from peakmark.views import fleet_report
 
 
-def test_slow_nodes_are_told(tmp_path):
-    frames = fleet_frames(tmp_path / "twelve", 12, SLOW)
-    memory, cpu = frames.fleet.itertuples()
+def test_slow_nodes_are_told(twelve):
+    memory, cpu = twelve.fleet.itertuples()
     for slow, node, subsystem, rows, behind in (
         (memory, "node10", "memory", 2, 0.12), (cpu, "node3", "cpu", 4, 0.1)
     ):  # fmt: skip
         assert (slow.name, slow.subsystem, slow.rows, slow.judged) == (node, subsystem, rows, rows)
         assert slow.behind_low <= slow.behind <= slow.behind_high
         assert slow.behind == pytest.approx(behind, abs=0.01)
-        verdicts = frames.rows[frames.rows["node"].eq(node) & frames.rows["is_slow"]]
+        verdicts = twelve.rows[twelve.rows["node"].eq(node) & twelve.rows["is_slow"]]
         assert len(verdicts) == rows and verdicts["behind_p"].lt(1e-4).all()
-    assert frames.nodes["node"].tolist() == [f"node{number}" for number in range(1, 13)]
-    assert frames.nodes[["rows", "judged"]].eq(6).all(axis=None)
+    assert twelve.nodes["node"].tolist() == [f"node{number}" for number in range(1, 13)]
+    assert twelve.nodes[["rows", "judged"]].eq(6).all(axis=None)
 
 
 def values(nodes, behind, rows=4):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.unit.campaign_data import SLOW, fleet_frames
 from tests.unit.views.drawn import draw, shown
 
 from peakmark.rows import schema
@@ -12,7 +11,6 @@ from peakmark.views import figures
 
 def stems(frames, folder):
     """The names of the figures that are drawn, each as SVG and PNG."""
-    folder.mkdir(exist_ok=True)
     written = figures.draw_figures(frames, folder)
     assert {path.suffix for path in written} <= {".svg", ".png"}
     assert len(written) == 2 * len({path.stem for path in written})
@@ -32,11 +30,10 @@ def test_figures_of_measured_tables_only_and_the_same_again(cpu, tmp_path):
 # -- many nodes
 
 
-def test_every_node_is_a_dot_at_its_share_of_the_median(tmp_path):
-    frames = fleet_frames(tmp_path / "c", 12, SLOW)
-    assert stems(frames, tmp_path / "drawn") == {"fleet", "cpu", "memory_throughput_pool"}
-    data = shown(frames, "cpu")
-    (axis,) = draw(frames, "cpu").axes
+def test_every_node_is_a_dot_at_its_share_of_the_median(twelve, tmp_path):
+    assert stems(twelve, tmp_path) == {"fleet", "cpu", "memory_throughput_pool"}
+    data = shown(twelve, "cpu")
+    (axis,) = draw(twelve, "cpu").axes
     drawn = [dots.get_offsets()[:, 0] for dots in axis.collections]
     usable = with_medians(data.own)
     expected = list(usable["value"] / usable["median_of_nodes"] - 1)

@@ -2,7 +2,6 @@
 
 import pandas as pd
 import pytest
-from tests.unit.campaign_data import SLOW, fleet_frames
 
 from peakmark.rows.labels import rows_of_typical_node, with_medians
 from peakmark.tools.tables import BY_NAME
@@ -12,9 +11,8 @@ from peakmark.views.table import rows_of
 from peakmark.views.usual_tables import nodes_table
 
 
-def test_the_median_speaks_for_all_and_the_slowest_is_named(tmp_path):
-    frames = fleet_frames(tmp_path / "twelve", 12, SLOW)
-    rows = rows_of(frames, BY_NAME["memory_throughput"])
+def test_the_median_speaks_for_all_and_the_slowest_is_named(twelve):
+    rows = rows_of(twelve, BY_NAME["memory_throughput"])
     usable = with_medians(rows)
     assert usable.groupby("group").size().eq(12).all()
     assert usable["median_of_nodes"].to_numpy() == pytest.approx(1.5e10, rel=0.005)
@@ -22,14 +20,14 @@ def test_the_median_speaks_for_all_and_the_slowest_is_named(tmp_path):
     assert set(slow["node"]) == {"node10"}
     assert slow["behind"].to_numpy() == pytest.approx(0.12, abs=0.01)
     assert set(rows_of_typical_node(rows)["node"]) == {"node1"}
-    shown = nodes_table(arrange(frames, None), BY_NAME["memory_throughput"], rows)
+    shown = nodes_table(arrange(twelve, None), BY_NAME["memory_throughput"], rows)
     cells = {column.label: column.texts for column in shown.columns}
     assert cells["median"] == ["15.00", "15.00"]
     assert (cells["Nodes"], cells["Slow"]) == (["12", "12"], ["node10", "node10"])
 
 
-def test_every_node_is_in_the_csv_and_the_typical_one_in_latex(tmp_path):
-    table_files.write_tables(fleet_frames(tmp_path / "twelve", 12, SLOW), tmp_path)
+def test_every_node_is_in_the_csv_and_the_typical_one_in_latex(twelve, tmp_path):
+    table_files.write_tables(twelve, tmp_path)
     nodes = pd.read_csv(tmp_path / "nodes.csv")
     assert len(nodes) == 12 * 6
     slow = nodes[nodes["slow"].eq("slow")]

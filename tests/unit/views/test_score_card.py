@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from tests.unit.campaign_data import SLOW, VM, cell, fleet_frames, frames, placed, reached, runs
+from tests.unit.campaign_data import VM, cell, frames, placed, reached, runs
 
 from peakmark.rows import schema
 from peakmark.views import score_card
@@ -51,9 +51,8 @@ def test_a_time_is_that_of_the_fewest_streams(tmp_path):
     assert (line.text, line.place) == ("50.0 µs", "1 stream")
 
 
-def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(tmp_path):
-    lines = card(fleet_frames(tmp_path / "twelve", 12, SLOW))
-    line = lines["FP64 multiply-add"]
+def test_several_nodes_are_one_line_with_their_median_and_say_how_many_are_slow(twelve):
+    line = card(twelve)["FP64 multiply-add"]
     assert line.place.endswith("12 nodes") and len(line.runs) == 12
     assert (line.trust, line.reason) == ("care", "1 of 12 nodes slow")
 
