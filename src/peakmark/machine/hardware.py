@@ -409,7 +409,6 @@ def collect_memory(host: Host) -> Facts:
     kind = _common({module.get("TYPE") for module in modules}) or edac_type
     facts = {
         "total": meminfo.get("MemTotal"),
-        "available": meminfo.get("MemAvailable"),
         "type": kind,
         "speed_mts": _slowest(modules),
         "channels": channels,
@@ -419,7 +418,6 @@ def collect_memory(host: Host) -> Facts:
         "huge_pages": {
             "size": meminfo.get("Hugepagesize"),
             "total": meminfo.get("HugePages_Total"),
-            "free": meminfo.get("HugePages_Free"),
         },
         "transparent_huge_pages": chosen(host.read("/sys/kernel/mm/transparent_hugepage/enabled")),
         "transparent_huge_pages_defrag": chosen(

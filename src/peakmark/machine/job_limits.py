@@ -101,7 +101,6 @@ def slurm_job(version: str | None) -> Facts | None:
         return None
     return {
         "version": version,
-        "job_id": job,
         "partition": os.environ.get("SLURM_JOB_PARTITION"),
         "node": os.environ.get("SLURMD_NODENAME"),
     }

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from peakmark import files
@@ -78,16 +76,12 @@ def collect(host: Host, scratch: Path | None) -> Facts:
     mount = _mount(host, directory)
     facts: Facts = {
         "scratch": str(directory),
-        "free": None,
         "filesystem": mount.get("fstype"),
-        "mount_point": mount.get("target"),
         "mount_options": mount.get("options"),
         "device": None,
         "members": None,
         **dict.fromkeys(_DISK_FACTS),
     }
-    with suppress(OSError):
-        facts["free"] = shutil.disk_usage(directory).free
     # btrfs subvolumes and bind mounts are shown as /dev/sda1[/path].
     source = re.sub(r"\[.*\]$", "", mount.get("source") or "")
     tree = _devices(host, source, mount.get("fstype")) if source.startswith("/dev/") else []
@@ -114,7 +108,7 @@ def collect(host: Host, scratch: Path | None) -> Facts:
 
 def _mount(host: Host, directory: Path) -> Facts:
     """Return findmnt's entry for the mount that holds ``directory``, or an empty dict."""
-    columns = "TARGET,SOURCE,FSTYPE,OPTIONS"
+    columns = "SOURCE,FSTYPE,OPTIONS"
     answer = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", columns]) or {}
     mounts = answer.get("filesystems") or [{}]
     # If several filesystems are mounted on one directory, the last one is visible.

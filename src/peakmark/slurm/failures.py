@@ -19,7 +19,7 @@ from peakmark.cell import Cell
 from peakmark.errors import MORE_MEMORY, OUT_OF_MEMORY, PeakmarkError, RecordError, sentence, tell
 from peakmark.slurm import SlurmError, commands
 from peakmark.storage import records
-from peakmark.storage.record_types import JobEnd, Record, RecordContext
+from peakmark.storage.record_types import Record, RecordContext
 
 _CAUSE = re.compile(r"(?:submission failed|allocation failure): (.*?)(?=\s*sbatch: |$)")
 """Pattern of the cause that ended a submission. Lines before it come from the site or earlier tries."""
@@ -246,9 +246,8 @@ def keep(
     # The job's script ran on the first node that is known.
     names = (details.get("BatchHost"), details.get("NodeList"))
     host = next((name for name in names if name and name != "(null)"), "unknown")
-    end = JobEnd(state, code, details.get("Reason", ""), log)
     reason = f"Slurm ended job {number}: {how}"
-    return _store(campaign, cell, reason, host.partition(".")[0], job_id=number, slurm=end)
+    return _store(campaign, cell, reason, host.partition(".")[0], job_id=number, job_log=log)
 
 
 def _drained(state: str, details: Mapping[str, str]) -> str:

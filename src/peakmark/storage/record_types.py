@@ -82,15 +82,6 @@ class NetworkUsed(Struct):
     link: dict[str, Any] | None
 
 
-class JobEnd(Struct):
-    """How Slurm ended the job of a cell, in Slurm's words, and the path of the job's log."""
-
-    state: str
-    exit_code: str
-    reason: str
-    log: str
-
-
 class DisturbedContext(Struct, kw_only=True, omit_defaults=True):
     """Circumstances that a disturbed attempt has of its own.
 
@@ -118,7 +109,7 @@ class RecordContext(DisturbedContext, kw_only=True, omit_defaults=True):
             virtual machine; details of peakmark's kernels have their own
         core_to_core_after: the same after the reference
         wrong_core: failed attempts: the core that computed a wrong result, by its first CPU
-        slurm: failed attempts: how Slurm ended the job
+        job_log: failed attempts: path of the log of the job that Slurm ended
     """
 
     host: Text
@@ -136,7 +127,7 @@ class RecordContext(DisturbedContext, kw_only=True, omit_defaults=True):
     core_to_core_before: OptionalNumber = None
     core_to_core_after: OptionalNumber = None
     wrong_core: int | None = None
-    slurm: JobEnd | None = None
+    job_log: OptionalText = None
     peakmark: str = "unknown"
 
     @property

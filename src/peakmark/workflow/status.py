@@ -271,8 +271,8 @@ def last_failure(campaign: Results, cell: Cell) -> Failure | None:
         return Failure(cell, "unknown", str(error), str(error), path)
     context, reason = record.context, str(record.reason)
     job_log = None
-    if context.slurm and context.slurm.log:
-        job_log = Path(context.slurm.log)
+    if context.job_log:
+        job_log = Path(context.job_log)
     # Without the number of the job, the reasons of many cells are equal.
     shared = re.sub(r"\bjob \d+", "job", reason)
     return Failure(cell, context.host, reason, shared, path, job_log)

@@ -55,11 +55,11 @@ def test_only_the_first_cell_on_a_node_starts_programs(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert cached(tmp_path / "machine", tmp_path)["slurm"]["version"] == "22.05.8"
-    monkeypatch.setenv("SLURM_JOB_ID", "8")
+    monkeypatch.setenv("SLURM_JOB_PARTITION", "long")
     with monkeypatch.context() as nothing:
         nothing.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
         facts = cached(tmp_path / "machine", tmp_path)
-    assert (facts["slurm"]["version"], facts["slurm"]["job_id"]) == ("22.05.8", "8")
+    assert (facts["slurm"]["version"], facts["slurm"]["partition"]) == ("22.05.8", "long")
 
 
 @pytest.mark.parametrize(("argv", "printed"), [

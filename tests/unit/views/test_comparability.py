@@ -81,7 +81,7 @@ def before(at_first, tmp_path_factory):
     ("storage.device", "nvme9n1", "disk", {"diskbench"}),
     ("os.distribution", "another", "distribution", set()),
     ("os.unheard_of", "new", "os.unheard_of", set()),
-    ("memory.available", 1, "", set()),
+    ("storage.scratch", "/x", "", set()),
     ("details.isa", "avx2", "instruction set", COMPUTING),
     ("context.peakmark", "9.9", "peakmark", set()),
     ("context.tool", {"name": "x", "path": "/x", "version": "9"}, "version of the program", COMPUTING | INPUT),

@@ -102,22 +102,17 @@ class RamBench(common.Kernel):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
-        pages = []
-        if cell.options.get("huge_pages") is False:
-            pages = ["--huge-pages", "off"]
         # Build the command of a matrix or curve.
         if cell.workload in SHAPES:
             argv = [tool.path, "--workload", cell.workload]
             argv += common.flags(cell, "pairs", "steps")
             if cell.workload in LADDERS:
-                pages = ["--huge-pages", "off"]
-                if cell.variant == "huge":
-                    pages = ["--huge-pages", "on"]
+                argv += ["--huge-pages", "on" if cell.variant == "huge" else "off"]
             if cell.workload == "NUMA-WS":
                 argv += common.flags(cell, "store")
             # C2C only moves cache lines between cores, and has no pool.
             if cell.workload != "C2C":
-                argv += [*pages, "--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
+                argv += ["--pool", str(pool_of(cell)), *self.work_option(cell, "total")]
             return self.command(cell, [*argv, *self.common_options(cell, workspace)])
         # Build the command of a single row.
         words = f"--workload {cell.workload} --block {block_of(cell)}"
@@ -128,7 +123,6 @@ class RamBench(common.Kernel):
             words += f" --pool {pool}"
             argv = [*self.work_option(cell, "total")]
         argv += self.common_options(cell, workspace)
-        argv += pages
         # Otherwise rambench chooses by the rule of ``store_of``, if the CPU has streaming stores.
         if cell.workload in WRITING and ("store" in cell.options or cell.variant == ORDINARY):
             argv += ["--store", store_of(cell)]
