@@ -566,6 +566,7 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     measured = own[own["n"].gt(0)]
     scale = frames.campaign["config"].get("scale", 1)
     caveats = [
+        *wrong_cores(frames),
         *doubtful_rows(measured),
         *disturbed_rows(frames, measured),
         *parts_of_nodes(frames),
@@ -580,6 +581,17 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     if len(measured) < len(own):
         caveats.append(message("holes", rows=len(own) - len(measured), of=len(own)))
     return caveats
+
+
+def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
+    """Yield a caveat for each core that computed wrong results more than once."""
+    # A wrong solution of HPL has the same code, but no core: it is about no subject.
+    named = frames.warnings[
+        frames.warnings["code"].eq("wrong-result") & frames.warnings["subject"].ne("")
+    ]
+    for core, count in named["subject"].value_counts().items():
+        if count > 1:
+            yield message("wrong-result", Trust.NO, case="core-again", core=core, count=count)
 
 
 def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
