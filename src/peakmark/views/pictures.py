@@ -183,10 +183,12 @@ def usual_figures(
         yield table.name, SHAPES[table.metric], rows
     else:
         for name, shown in parts_of(table, rows):
+            # Strips and distances of nodes are drawn from rows of peakmark's kernel: references alone have none.
+            drawn = shown if shown["is_own"].any() else shown.head(0)
             if is_many(frames):
-                yield name, "nodes", shown
+                yield name, "nodes", drawn
             else:
-                yield f"{name}_strip", "strip", shown
+                yield f"{name}_strip", "strip", drawn
                 yield name, "panels", shown if is_swept(shown).any() else shown.head(0)
     if table.subsystem in ("network", "mpi"):
         yield f"{table.name}_links", "links", rows[shows_link(rows)]

@@ -51,15 +51,13 @@ DELTA = 0.03
 # -- rows
 
 
-def plot_strip(figure: Picture) -> Figure | None:
-    """Draw the runs, the median and the references of each row; return None without a run of peakmark's kernel.
+def plot_strip(figure: Picture) -> Figure:
+    """Draw the runs, the median and the references of each row. Some rows must be of peakmark's kernel.
 
     The axis is the share of the limit if all rows have one, and the value otherwise.
     """
     rows = named_rows(figure)
     own = rows[rows["is_own"]]
-    if own.empty:
-        return None
     has_shares = has_limits(rows)
     # The runs, with the line of their row.
     places = own[["point", "instrument", "program", "name", "panel", "place"]]
