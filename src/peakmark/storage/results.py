@@ -226,15 +226,15 @@ class Results:
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
 
-        Facts are searched by host, then by node, then by the node's name in Slurm without its domain. If none of
-        them has facts but the campaign has the facts of a single machine, these are returned. Otherwise the
-        result is empty.
+        Facts are searched by host, then by the node's name in Slurm without its domain, then by the node as a host:
+        another node's host may have that name. If none of them has facts but the campaign has the facts of a
+        single machine, these are returned. Otherwise the result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:
             [only] = self.facts.values()
-        found = self.facts.get(host or node) or self.facts.get(node)
-        return found or self._facts_by_node.get(short_name(node)) or only
+        found = self.facts.get(host or "") or self._facts_by_node.get(short_name(node))
+        return found or self.facts.get(node) or only
 
     @cached_property
     def _facts_by_node(self) -> dict[str, Any]:

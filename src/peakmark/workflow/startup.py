@@ -26,9 +26,8 @@ from peakmark import files, resources, slurm
 from peakmark.cell import Cell
 from peakmark.config.campaign import named
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence, tell
-from peakmark.formatting import counted, duration, listed, natural, plural
+from peakmark.formatting import counted, duration, listed, natural, plural, short_name
 from peakmark.plan import durations, jobs
-from peakmark.plan.cluster import ANY
 from peakmark.plan.plan import Plan
 from peakmark.run import job, kernel_build, mpi
 from peakmark.run import lock as run_lock
@@ -232,7 +231,7 @@ def other_tools(
         findings: cell id -> state of its record.
         overrides: partition, account and similar settings of the command line.
     """
-    # Node -> ids of the cells of reference tools that were not possible there.
+    # Short name of each node -> ids of the cells of reference tools that were not possible there.
     stuck = defaultdict[str, list[str]](list)
     found = {}
     settings = mpi.encoded(plan.config.site_facts.mpi)
@@ -243,7 +242,8 @@ def other_tools(
         if data.context.library.get("settings", settings) != settings:
             found[cell.id] = Finding(records.OTHER_TOOL, data=data)
         elif REGISTRY[cell.instrument].reference:
-            stuck[data.context.host if cell.node == ANY else cell.node].append(cell.id)
+            host = data.context.host
+            stuck[records.node_name(host, plan.results.facts.get(host, {}))].append(cell.id)
     names = sorted({cell.instrument for cell in plan.cells} & set(REFERENCES))
     now = _tools_on(plan, stuck, names, overrides) if stuck else {}
     for node, tools in now.items():
@@ -265,7 +265,8 @@ def _tools_on(
     found: dict[str, dict[str, Tool | None]] = {}
     try:
         known = slurm.nodes(plan.cluster.partition, settings.reservation)
-        idle = [node.name for node in known if node.name in nodes and node.state == "idle"]
+        stuck = (node for node in known if short_name(node.name) in nodes)
+        idle = [node.name for node in stuck if node.state == "idle"]
         if idle:
             named = jobs.site_options(settings, len(idle), 1, 1, durations.PROGRAMS_MB)
             named |= {"nodelist": ",".join(idle), "immediate": str(ASK_S)}
@@ -274,7 +275,7 @@ def _tools_on(
             answers = commands.ask("srun", *jobs.command_line(named, settings), *words)
             for line in answers.splitlines():
                 node, tools = msgspec.json.decode(line, type=tuple[str, dict[str, Tool | None]])
-                found[node] = tools
+                found[short_name(node)] = tools
     except slurm.SlurmError as error:
         tell(f"the tools of the nodes are not known: {error}")
     if missing := sorted({*nodes} - found.keys(), key=natural):

@@ -95,6 +95,9 @@ def test_nodes_of_any_have_the_hardware_that_was_found_on_them(tmp_path, choose)
     found = choose(nodes("n1", "n2", "n3", "n4", "n5"), earlier=tmp_path)
     assert [kind.nodes for kind in found.kinds] == [["n1", "n2", "n5"], ["n3"], ["n4"]]
     assert Results(tmp_path, None, ()).facts_for("n3")["cpu"]["model_name"] == "EPYC 7763"
+    # The host of another node may have a node's name.
+    records.write_facts(tmp_path / "machine" / "n3.json", {"host": "n3", "slurm": {"node": "n9"}})
+    assert Results(tmp_path, None, ()).facts_for("n3")["cpu"]["model_name"] == "EPYC 7763"
 
 
 def test_a_node_that_cannot_be_used_now_is_named(choose):

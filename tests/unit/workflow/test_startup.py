@@ -146,7 +146,10 @@ def test_a_cell_is_measured_once_its_node_has_the_tool(
     refused = [cell for cell in one.cells if cell.instrument == "fio"]
     assert [cell.node for cell in sorted(refused, key=str)] == ["n1", "n2"]
     for cell in refused:
-        record = make.struct(cell, status="unavailable", reason="no fio", host=cell.node)
+        host = f"ip-{cell.node}"
+        slurm_facts = {"slurm": {"node": f"{cell.node}.hpc.example"}}
+        records.write_facts(one.directory / "machine" / f"{host}.json", slurm_facts)
+        record = make.struct(cell, status="unavailable", reason="no fio", host=host)
         record.context.tool = before
         records.write(one.directory / "cells" / f"{cell.id}.json", record)
     asked = []
