@@ -1,16 +1,19 @@
 """Rows files come from other people too: a value that no peakmark writes is named with its place."""
 
 import json
+import re
 import shutil
 
 import pandas as pd
 import pytest
+from tests.unit import campaign_data as make
 from tests.unit import published
 
 from peakmark.errors import RecordError
 from peakmark.rows import build, schema
 from peakmark.tools.tables import BY_NAME
 from peakmark.views.table import empty_columns
+from peakmark.workflow.status import collect_report
 
 
 @pytest.fixture
@@ -93,3 +96,17 @@ def test_a_missing_key_is_named(rows):
         with pytest.raises(RecordError) as error:
             build.load(rows.parent)
         assert f"`{key}`" in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "text", "other"), [
+    ("runs", r"\n(.|\n)*", "\n"), ("facts", "(?m)^node1,", "other,"),
+])  # fmt: skip
+def test_rows_without_their_runs_or_with_facts_of_another_host_make_a_report(
+    tmp_path, name, text, other
+):
+    records = make.runs("cpubench", "DP", *make.near(4e10))
+    build.load(make.write(tmp_path / "c", records, facts=make.ZEN3))
+    folder = shutil.copytree(tmp_path / "c" / schema.FOLDER, tmp_path / "lab" / schema.FOLDER)
+    path = folder / f"{name}.csv"
+    path.write_text(re.sub(text, other, path.read_text()))
+    assert collect_report(folder.parent, keep=False)
