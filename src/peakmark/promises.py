@@ -27,8 +27,8 @@ KEY = rf"^({'|'.join(SUBSYSTEMS)})/[A-Za-z0-9-]+(/[A-Za-z0-9_.+-]+)*\Z"
 # SI unit -> the names of its units, as alternatives of a pattern.
 _NAMES = {unit: "|".join(names) for unit, names in UNITS.items()}
 _RATES = "|".join(_NAMES[unit] for unit in UNITS if unit != "s")
-AMOUNT = rf"^((at least )?\d+(\.\d+)? ?({_RATES})|(at most )?\d+(\.\d+)? ?({_NAMES['s']}))\Z"
-"""Pattern of a promised value."""
+AMOUNT = rf"^(?=\D*[\d.]*[1-9])((at least )?\d+(\.\d+)? ?({_RATES})|(at most )?\d+(\.\d+)? ?({_NAMES['s']}))\Z"
+"""Pattern of a promised value, which is not zero."""
 
 
 class Promise(NamedTuple):

@@ -24,7 +24,7 @@ CEILINGS = {
     "storage": 2_850,
     "tools": 16_140,
     "views": 26_340,
-    "workflow": 6_000,
+    "workflow": 6_010,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
 

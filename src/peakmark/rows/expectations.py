@@ -210,7 +210,7 @@ def judge_promises(rows: pd.DataFrame, promised: Mapping[str, str]) -> list[dict
         usable = matching[schema.is_usable(matching) & matching["unit"].eq(promise.unit)]
         for node in nodes:
             entry = {"promise": promise.text, "node": node, "point": "", "amount": promise.amount}
-            entry["verdict"] = "not measured"
+            entry["verdict"] = "not measured" if node else "no row with these words and this unit"
             of_node = usable[usable["node"].eq(node)].sort_values("value")
             if len(of_node):
                 # The shortest time or the highest rate.

@@ -85,12 +85,14 @@ LIMITS = (
     NodeLimit("gpu", "count", 0, "{} GPUs".format, "dmesg and nvidia-smi"),
     NodeLimit("network", "speed_bps", None, _link, "ethtool"),
 )
-SAME_LIMIT = 0.9
-"""Smallest ratio of amounts that count as equal: the firmware of a node takes some of its memory."""
+SAME_LIMIT = 0.95
+"""Smallest ratio of amounts that count as equal: the firmware of a node takes some of its memory. A node that lacks
+one of 16 modules or GPUs has a smaller one.
+"""
 
 
 def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return node -> a sentence on each limit that it has and most nodes of its class have not.
+    """Return node -> a sentence on each limit that it has and other nodes of its class have not.
 
     Args:
         facts: node -> facts of the node, for the nodes of one class. Unknown facts are no limits.
@@ -113,7 +115,7 @@ def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
         for node, value in values.items():
             is_less = value != usual if is_policy else value < usual * SAME_LIMIT
             if is_less:
-                others = f"most nodes of its class {limit.text(usual)}"
+                others = f"other nodes of its class {limit.text(usual)}"
                 text = f"{node} has {limit.text(value)}, {others}: see {limit.where} there."
                 found[node].append(text)
     return found

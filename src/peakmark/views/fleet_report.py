@@ -64,7 +64,7 @@ def exit_code(frames: CampaignFrames) -> ExitCode:
     """Return the exit code of ``fleet --fail-on slow``.
 
     DIFFERENT: a node is slow, or a promised value is missed. CANNOT_TELL: neither, but it cannot be told whether a
-    node is slow. If that can be told too, a limit that most nodes of a class do not have means DIFFERENT.
+    node is slow. If that can be told too, a limit that other nodes of a class do not have means DIFFERENT.
     """
     of_promises, _ = judge_promises(frames)
     if slow_nodes(frames) or of_promises == ExitCode.DIFFERENT:
@@ -82,6 +82,8 @@ def why_unknown(frames: CampaignFrames) -> str:
     if judged.empty:
         nodes = plural(len(frames.nodes), "node")
         return f"0 of {nodes} judged: {what_a_verdict_takes(frames)}"
+    if frames.campaign["missing"] and unjudged(frames):
+        return "a node was not judged, and records are missing"
     rows, disturbed = int(judged["judged"].sum()), int(judged["disturbed"].sum())
     if disturbed > MOST_DISTURBED * rows:
         return f"{disturbed} of {rows} compared rows were disturbed by other activity"
@@ -123,7 +125,7 @@ def judge_promises(frames: CampaignFrames) -> tuple[ExitCode, str]:
 
 
 def lone_limits(frames: CampaignFrames) -> list[str]:
-    """Return a sentence on each limit of a node that most nodes of its class do not have."""
+    """Return a sentence on each limit of a node that other nodes of its class do not have."""
     limits = []
     for text in frames.nodes["limits"]:
         limits += json.loads(text or "[]")

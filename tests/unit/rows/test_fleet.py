@@ -67,20 +67,20 @@ def test_a_limit_that_one_node_of_a_class_alone_has_is_named():
     gib = 1 << 30
     usual = {
         "cpu": {"governor": "performance"}, "limits": {"cpu_quota": None},
-        "memory": {"total": 500 * gib}, "network": {"speed_bps": 1e11}, "gpu": {"count": 8},
+        "memory": {"total": 500 * gib}, "network": {"speed_bps": 1e11}, "gpu": {"count": 16},
     }  # fmt: skip
     odd = {
-        "n1": {"limits": {"cpu_quota": 0.5}}, "n2": {"memory": {"total": 440 * gib}},
-        "n3": {"network": {"speed_bps": 1e10}}, "n4": {"gpu": None},
-        "n5": {"cpu": {"governor": "powersave"}}, "n6": {"memory": {"total": 498 * gib}}, "n7": {},
+        "n1": {"limits": {"cpu_quota": 0.5}}, "n2": {"memory": {"total": 469 * gib}},
+        "n3": {"network": {"speed_bps": 1e10}}, "n4": {"gpu": {"count": 15}},
+        "n5": {"cpu": {"governor": "powersave"}}, "n6": {"memory": {"total": 490 * gib}}, "n7": {},
     }  # fmt: skip
     found = node_classes.limits_of({node: usual | own for node, own in odd.items()})
     named = [
-        "n1 has a CPU quota of 0.5 CPUs, most nodes of its class no CPU quota",
-        "n2 has 472.4 GB, most nodes of its class 536.9 GB",
-        "n3 has a link of 10 Gb/s, most nodes of its class a link of 100 Gb/s",
-        "n4 has 0 GPUs, most nodes of its class 8 GPUs",
-        "n5 has the governor powersave, most nodes of its class the governor performance",
+        "n1 has a CPU quota of 0.5 CPUs, other nodes of its class no CPU quota",
+        "n2 has 503.6 GB, other nodes of its class 536.9 GB",
+        "n3 has a link of 10 Gb/s, other nodes of its class a link of 100 Gb/s",
+        "n4 has 15 GPUs, other nodes of its class 16 GPUs",
+        "n5 has the governor powersave, other nodes of its class the governor performance",
     ]
     assert [text.partition(":")[0] for texts in found.values() for text in texts] == named
     halves = {f"n{node}": {"cpu": {"governor": "ab"[node % 2]}} for node in range(4)}
@@ -154,6 +154,8 @@ def test_promises_are_judged_by_the_best_row_of_each_node(tmp_path):
             place = {"node": node, "host": node, "concurrency": threads}
             records += make.runs("rambench", "TRIAD", *rates, **place)
         records += make.runs("rambench", "LAT", *make.near(9e-8), node=node, host=node, block=2**30)
+    for zero in ("0 GB/s", "at most 0.00 ns"):
+        assert not re.match(promises.AMOUNT, zero)
     promise = {
         "memory/TRIAD/pool": "390 GB/s", "memory/TRIAD/x1": "at least 100 GB/s",
         "memory/LAT": "at most 80 ns", "disk/RS": "3 GB/s", "memory/TRIAD/x2": "401 GB/s",
@@ -164,7 +166,7 @@ def test_promises_are_judged_by_the_best_row_of_each_node(tmp_path):
         "memory/TRIAD/pool, at least 390 GB/s: kept on n1; missed by 2.5 % (1.6 to 3.5) on n2.",
         "memory/TRIAD/x1, at least 100 GB/s: kept on n1 and n2.",
         "memory/LAT, at most 80 ns: missed by 13 % (11 to 14) on n1 and n2.",
-        "disk/RS, at least 3 GB/s: not measured on any node.",
+        "disk/RS, at least 3 GB/s: no row with these words and this unit on any node.",
         "memory/TRIAD/x2, at least 401 GB/s: undecided, 0.15 % short (-0.75 to 1.2) on n1; missed by"
         " 5.1 % (4.3 to 6.2) on n2.",
     )]  # fmt: skip

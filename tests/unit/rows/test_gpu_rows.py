@@ -139,6 +139,6 @@ def test_a_node_that_lost_a_gpu_is_named(tmp_path):
     machines = {name: {**hosts.gpu_facts(tmp_path, 8), "host": name} for name in ("node1", "node2")}
     machines["node3"] = {**hosts.gpu_facts(tmp_path, 7), "host": "node3"}
     frames = make.frames(tmp_path / "c", made, machines=machines)
-    text = "node3 has 7 GPUs, most nodes of its class 8 GPUs: see dmesg and nvidia-smi there."
+    text = "node3 has 7 GPUs, other nodes of its class 8 GPUs: see dmesg and nvidia-smi there."
     assert fleet_report.lone_limits(frames) == [text]
     assert text in fleet_report.describe(frames)

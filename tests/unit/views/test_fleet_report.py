@@ -99,6 +99,11 @@ def test_a_node_without_a_value_is_named(tmp_path):
     frames = make.frames(tmp_path / "c", records, planned=planned)
     assert fleet_report.unjudged(frames).startswith("Not judged: node6: ")
     assert "records of 1 of 31 planned cells are missing" in fleet_report.describe(frames)
+    assert (
+        fleet_report.headline(frames)
+        == "c: cannot tell: a node was not judged, and records are missing"
+    )
+    assert fleet_report.exit_code(frames) == 3
 
 
 def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
