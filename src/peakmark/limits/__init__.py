@@ -14,7 +14,8 @@ from peakmark.limits.base import Limit, Question
 
 __all__ = ["Limit", "Question", "for_row"]
 
-_PARTS = {
+# Subsystem -> function that computes the limit of its rows.
+_LIMITS = {
     "cpu": cpu.limit,
     "memory": memory.limit,
     "disk": disk.limit,
@@ -22,21 +23,22 @@ _PARTS = {
     "mpi": mpi.limit,
     "gpu": gpu.limit,
 }
+# Subsystem -> function that returns a list of bounds. The other subsystems have none.
 _BOUNDS = {"memory": memory.bounds, "disk": disk.bounds, "network": network.bounds}
 
 
 def for_row(question: Question) -> Limit:
     """Return the limit of one row. If the limit is unknown, return the tightest bound of the row.
 
-    No machine with cores of this design exceeds a bound, and most machines stay far below it. Line fill buffers x line
-    size / latency is not used as a bound, because prefetchers keep more lines in flight than a core
-    has buffers.
+    The value of a row cannot exceed a bound (a latency cannot fall below it), and most machines stay far from it.
+    Line fill buffers x line size / latency is not used as a bound, because prefetchers keep more lines in
+    flight than a core has buffers.
     """
-    limit = _PARTS[question.subsystem](question)
+    limit = _LIMITS[question.subsystem](question)
     if limit.value is not None or question.subsystem not in _BOUNDS:
         return limit
     bounds = _BOUNDS[question.subsystem](question)
-    # A bound may be None, or a ``Limit`` without a bound.
+    # A bound whose numbers are unknown is None, or a ``Limit`` without a bound (``memory.of_one_node``).
     known = [each for each in bounds if each and each.bound is not None]
     if not known:
         return limit

@@ -87,7 +87,7 @@ class Limit:
         return self.most / value if self.unit == "s" else value / self.most
 
     def part(self, share: float, which: str, why: str = "") -> Limit:
-        """Return the limit or bound for a part of the machine.
+        """Return the limit or bound for a part of the machine. A limit with neither is returned unchanged.
 
         Args:
             share: the part's share of the whole limit, between 0 and 1.
@@ -125,7 +125,7 @@ class Clock(NamedTuple):
     origin: Origin
 
     def text(self, digits: int = 0) -> str:
-        """Return the clock as text, such as ``3.2 GHz (observed clock)``."""
+        """Return the clock as text, such as ``3.2 GHz (observed clock)``. 0 digits are up to four significant ones."""
         return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
 
 
@@ -169,20 +169,20 @@ class Question:
 
     @property
     def unit(self) -> str:
-        """Return the SI unit of the limit."""
+        """Return the SI unit of the limit; empty if the row's subsystem does not have the metric."""
         return SUBSYSTEMS[self.subsystem].units.get(self.metric, "")
 
     def fact(self, part: str, name: str) -> Any:
-        """Return a fact of the machine, None if unknown."""
+        """Return the fact ``name`` in a part of the facts, such as ``cpu``; None if it is unknown."""
         return (self.facts.get(part) or {}).get(name)
 
     @cached_property
     def site_of_host(self) -> SiteValues:
-        """Return the site file's values for the node."""
+        """Return the site file's values for the row's host: its own entries, and the general ones for all others."""
         return for_host(self.site, self.facts.get("host"))
 
     def stated(self, part: str, name: str) -> Any:
-        """Return a value of the site file; None if the file does not state the value."""
+        """Return a value of the site file; None if the file does not state it, or has no such part or value."""
         return getattr(getattr(self.site_of_host, part, None), name, None)
 
     def known(self, part: str, name: str) -> Any:
@@ -196,7 +196,10 @@ class Question:
 
     @cached_property
     def design(self) -> str | None:
-        """Return the name of the microarchitecture from the site file or, by default, from CPUID."""
+        """Return the name of the microarchitecture from the site file or, by default, from the facts.
+
+        Return None if neither has it, for example on a CPU with several kinds of cores.
+        """
         name = self.known("cpu", "microarchitecture")
         return None if name is None else str(name)
 
@@ -207,6 +210,7 @@ class Question:
         The row cannot keep more cores busy than it has threads. Without a known number of cores, the result is
         (None, empty text).
         """
+        # Texts that name the source: where the threads were placed, or which cores the job had.
         of_threads, of_job = "cores its threads were placed on", "physical cores the job was given"
         if self.fact("cpu", "virtualised"):
             of_threads = of_job = (
@@ -230,7 +234,7 @@ class Question:
         They are in the order of preference: observed, nominal, maximum. For the last two, the site file
         overrides what was read from the machine.
         """
-        read = self.fact("cpu", "clock_hz") or {}
+        read = self.fact("cpu", "clock_hz") or {}  # name -> clock in Hz, or None
         part = "cpu"
         if self.subsystem == "gpu":
             # Rows over GPUs of several models have no limit, so the first GPU represents all.
@@ -263,18 +267,18 @@ class Question:
         return self.clocks.get(str(self.site_of_host.cpu.clock), first_known)
 
     def site_source(self, part: str) -> str:
-        """Return the text that cites the site file as the source of a value."""
+        """Return the text that cites the site file, and the source that it states for its part ``part``."""
         source, name = self.stated(part, "source"), "site file"
         if self.site.name:
             name = f"site file {self.site.name}"
         return f"{name} ({source})" if source else name
 
     def limit(self, value: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
-        """Return a limit in the row's unit."""
+        """Return a known limit in the row's unit. ``more`` are further attributes of ``Limit``."""
         return Limit(value, self.unit, formula, source, origin, **more)
 
     def bound(self, bound: float, formula: str, source: str, origin: Origin, **more: Any) -> Limit:
-        """Return an unknown limit with a bound, in the row's unit."""
+        """Return an unknown limit with a bound, in the row's unit. ``more`` are further attributes of ``Limit``."""
         side = "least" if self.unit == "s" else "most"
         formula = f"at {side} {formula}"
         return Limit(None, self.unit, formula, source, origin, bound=bound, **more)
@@ -298,8 +302,10 @@ class Question:
         Args:
             case: the reason, a case of ``no-limit`` in ``messages.yaml``.
             remarks: remarks about the limit.
-            key: key of the site file that would supply the limit, such as ``disk.throughput.RS``.
-            place: case of ``state-limit`` in ``messages.yaml``, which says where to find the value.
+            key: key of the site file that would supply the limit, such as ``disk.throughput.RS``; empty if
+                no key does.
+            place: case of ``state-limit`` in ``messages.yaml``, which says where to find the value; empty for
+                the general text.
             values: fields of the reason.
         """
         reason = message("no-limit", case=case, **values).text

@@ -9,7 +9,10 @@ from peakmark.limits.base import Limit, Question
 from peakmark.messages import words
 
 RPEAK = "fused multiply-adds (HPL's Rpeak)"
-"""The limit of a workload in ``FUSED`` counts only these operations. A core that uses its other pipes too may do more."""
+"""Name of the operations that the limit of a workload in ``FUSED`` counts.
+
+A core that uses its pipes for additions at the same time may exceed this limit.
+"""
 
 
 def limit(question: Question) -> Limit:
@@ -22,6 +25,7 @@ def limit(question: Question) -> Limit:
     # Take the operations per cycle from the site file or, by default, from the microarchitecture's table.
     stated = question.site_of_host.cpu.operations_per_cycle.get(workload)
     line, origin = operations(question), clock.origin
+    # ``how`` says how a core reaches its operations per cycle. The site file does not state it.
     if stated is not None:
         per_cycle, how, source = float(stated), "", question.site_source("cpu")
         # The origin ``measured`` stays: the clock was measured with the row.
@@ -29,11 +33,11 @@ def limit(question: Question) -> Limit:
     elif line is not None:
         per_cycle, source = float(line["operations_per_cycle"]), line["source"]
         how = f"{question.design}, {line['isa'].upper()}: {line['how']}"
-        # Such a limit counts fused operations alone, as Rpeak does. SSE2 has none.
+        # The limit of DP or FP32 counts fused multiply-adds alone, as Rpeak does. SSE2 has no such instruction.
         if workload in FUSED and line["isa"] != "sse2":
             how += f": limit of {RPEAK}"
     elif kinds := question.fact("cpu", "kinds"):
-        # Kinds of cores differ in their operations per cycle.
+        # A CPU with several kinds of cores has no single number of operations per cycle.
         names = ", ".join(kind["name"] for kind in kinds)
         return question.unknown("kinds", key=f"cpu.operations_per_cycle.{workload}", kinds=names)
     else:

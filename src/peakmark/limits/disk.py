@@ -14,8 +14,10 @@ def limit(question: Question) -> Limit:
     The limit is in B/s, operations per second, or seconds per operation.
     """
     metric, workload = question.metric, question.workload
+    # Nodes that use one disk at the same moment share its rate.
     if is_together(question.variant):
         return question.unknown("several-nodes")
+    # The site file's ``disk.<metric>`` is a mapping: workload -> value in SI units.
     stated = (question.stated("disk", metric) or {}).get(workload)
     if stated is not None:
         model = question.site_of_host.disk.model or question.fact("storage", "model") or "the disk"
@@ -37,12 +39,13 @@ def limit(question: Question) -> Limit:
     # Interface -> case of the reason why the limit is unknown. For other interfaces, ``bounds`` may return the rate
     # of the link.
     case = {"network": "network-disk", "virtio": "virtual-disk"}.get(interface, "link")
+    # Disks of the file system, and paths to the disk (multipath); each path has a link.
     disks, paths = len(question.fact("storage", "members") or ()), question.fact("storage", "paths")
     if disks > 1:
         case = "several-disks"
     elif paths is not None and paths > 1:
         case = "paths"
-    elif interface is None and not disks:
+    elif interface is None and not disks:  # no fact says what holds the scratch directory
         case = "disk"
     names = {"file_system": str(filesystem), "disks": disks, "paths": paths}
     return question.unknown(case, **datasheet, **names)
@@ -58,6 +61,7 @@ def _by_seek(question: Question) -> Limit | None:
     seek_ms = disk.seek_ms.get(question.workload)  # type: ignore[call-overload]
     if question.metric not in ("iops", "latency") or seek_ms is None or disk.rpm is None:
         return None
+    # ``rpm`` is in turns per minute. On average, the sector is half a turn away.
     half_turn_s = 60 / disk.rpm / 2
     seconds = seek_ms / 1000 + half_turn_s
     formula = f"{seek_ms:g} ms seek + {1000 * half_turn_s:.2f} ms for half a turn at {disk.rpm}/min"
@@ -76,10 +80,11 @@ def bounds(question: Question) -> list[Limit | None]:
     A virtual machine may show a link for a disk that its host emulates, so the link does not count there.
     The list is empty for other metrics, for several nodes that share the disk, and for an unknown link.
     """
-    rate = question.fact("storage", "interface_limit")
+    rate = question.fact("storage", "interface_limit")  # of the link, in B/s
     if question.metric != "throughput" or is_together(question.variant):
         return []
     is_virtual = question.fact("cpu", "virtualised")
+    # Without a link, only virtio marks a virtual disk: another disk of a guest may be on a network.
     if rate is None:
         is_virtual = question.fact("storage", "interface") == "virtio"
     if is_virtual:

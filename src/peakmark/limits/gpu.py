@@ -9,7 +9,7 @@ from peakmark import data
 from peakmark.formatting import plural, quantity
 from peakmark.limits.base import Limit, Question
 
-TRANSFERS = 2
+TRANSFERS_PER_CYCLE = 2
 """Transfers per memory pin in each cycle of the clock that the driver reports (double data rate)."""
 _PCIE = {
     1: (2.5e9, 8 / 10),
@@ -20,8 +20,8 @@ _PCIE = {
     6: (64e9, 242 / 256),
 }
 """Generation of PCI Express -> (transfers per second and lane, share of the bits that carry data)."""
-_DRIVER = "attributes of the GPU, by NVIDIA's driver"
-
+_DRIVER_SOURCE = "attributes of the GPU, by NVIDIA's driver"
+"""Source of the limit of memory, as reports cite it."""
 _INTEGRATED = ("5.3", "6.2", "7.2", "8.7", "10.1", "11.0", "12.1")
 """Compute capabilities of GPUs that use the memory of a CPU: Jetson, Drive and GB10 (NVIDIA, CUDA GPUs)."""
 
@@ -32,11 +32,13 @@ Gpus = Sequence[Mapping[str, Any]]
 def limit(question: Question) -> Limit:
     """Return the limit of a GPU row, in operations or bytes per second.
 
-    A row over GPUs of several models has no limit.
+    A row over GPUs of several models has no limit, and neither has a latency.
     """
+    # A row over n GPUs uses the first n of the node.
     gpus = (question.fact("gpu", "gpus") or [])[: question.concurrency]
     if not gpus:
         return question.unknown("facts")
+    # Each name once, in the order of the GPUs.
     models = dict.fromkeys(str(gpu["name"]) for gpu in gpus)
     if len(models) > 1:
         return question.unknown("models", models=", ".join(models))
@@ -50,7 +52,7 @@ def limit(question: Question) -> Limit:
 
 
 def _rate(question: Question, gpus: Gpus) -> Limit:
-    """Return the operations per second of all SMs at the clock of ``question``. All GPUs are of one kind."""
+    """Return the operations per second of all SMs at the clock of ``question``. All GPUs are of one model."""
     compute, workload = str(gpus[0]["compute"]), question.workload
     ran = question.isa or "an unknown instruction"
     line = _of_chip(compute)
@@ -61,6 +63,7 @@ def _rate(question: Question, gpus: Gpus) -> Limit:
     if not operations:
         processor = f"a GPU of compute capability {compute}"
         return question.unknown("operations", workload=workload, processor=processor)
+    # Another instruction cannot reach the number. An empty ``needed_isa`` fits every instruction.
     if not ran.startswith(needed_isa):
         return question.unknown("instruction", ran=ran, fastest=needed_isa)
     if question.clock is None:
@@ -85,7 +88,7 @@ def _of_chip(compute: str) -> Mapping[str, str] | None:
 
 
 def _memory(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes per second that the memory buses of all GPUs can move."""
+    """Return the bytes per second that the memory buses of all GPUs can move, from the facts of the first GPU."""
     clock, bits = gpus[0]["memory_clock_hz"], gpus[0]["bus_bits"]
     if not clock or not bits:
         return question.unknown("facts")
@@ -93,12 +96,12 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
     # or one from which the rate of the memory does not follow.
     if str(gpus[0]["compute"]) in _INTEGRATED or clock == gpus[0]["clock_hz"]:
         return question.unknown("integrated")
-    value = len(gpus) * clock * TRANSFERS * bits / 8
+    value = len(gpus) * clock * TRANSFERS_PER_CYCLE * bits / 8
     formula = (
-        f"{plural(len(gpus), 'GPU')} x {quantity(clock, 'Hz')} (memory clock) x {TRANSFERS}"
+        f"{plural(len(gpus), 'GPU')} x {quantity(clock, 'Hz')} (memory clock) x {TRANSFERS_PER_CYCLE}"
         f" transfers x {bits} bit / 8 = {quantity(value, 'B/s')}"
     )
-    return question.limit(value, formula, _DRIVER, "read")
+    return question.limit(value, formula, _DRIVER_SOURCE, "read")
 
 
 def _link(question: Question, gpus: Gpus) -> Limit:
@@ -116,7 +119,10 @@ def _link(question: Question, gpus: Gpus) -> Limit:
 
 
 def _pcie(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes per second that the PCI Express links carry after line coding."""
+    """Return the bytes per second that the PCI Express links of all GPUs carry after line coding.
+
+    The variant ``both`` moves data in both directions at the same time, so its limit is twice as high.
+    """
     ways = 2 if question.variant == "both" else 1
     directions = " x 2 directions" if ways == 2 else ""
     links = {(gpu["generation"], gpu["width"]) for gpu in gpus}
@@ -154,7 +160,7 @@ def _nvlink(question: Question, gpus: Gpus, links: int) -> Limit:
     line = _of_chip(compute)
     if line is None or not line["NVLink"]:
         return question.unknown("nvlink", compute=compute)
-    rate = 1e9 * float(line["NVLink"])
+    rate = 1e9 * float(line["NVLink"])  # gpu.csv has the GB/s of one NVLink in one direction
     value = len(gpus) * links * rate
     formula = (
         f"{plural(len(gpus), 'GPU')} x {plural(links, 'NVLink')} x {quantity(rate, 'B/s')}"

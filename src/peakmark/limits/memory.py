@@ -14,7 +14,7 @@ from peakmark.limits.base import Clock, Limit, Question
 from peakmark.messages import words
 
 LINE, PAGE = 64, 4096
-"""Bytes of a cache line and of a page."""
+"""Bytes of a cache line, and of the small pages to which rambench rounds up its arrays."""
 TARGET_OFFSETS = {2: 33 * LINE, 3: 43 * LINE}
 """Number of arrays of a thread -> bytes of the gap between the other arrays and the last one.
 
@@ -26,7 +26,7 @@ DRAM_FACTOR = 4
 
 Between one and this multiple, neither the limit of the cache nor that of DRAM applies.
 """
-_COUNTED = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3), "TRIAD": (3, 4)}
+_WRITE_ALLOCATE = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3), "TRIAD": (3, 4)}
 """Workload -> (bytes counted, bytes that the channels move) with write-allocate, in units of one array.
 
 Write-allocate: an ordinary store first reads the line that it writes.
@@ -45,7 +45,7 @@ class Level(NamedTuple):
 
     Attributes:
         number: number of the level, 1 for L1.
-        share: bytes that one thread can use.
+        share: bytes that one thread can use, when all threads of the row run.
         line: line of ``caches.csv``, with the widths of the level's paths; empty without one.
     """
 
@@ -71,6 +71,7 @@ def _limit(question: Question) -> Limit:
     # A curve or matrix has no single limit.
     if question.workload in SHAPES:
         bandwidth = None
+        # A reader compares the traffic of a latency under load with the bandwidth of the memory.
         if question.workload == "LOADED":
             bandwidth = dram(question).value
         return replace(question.unknown("shape"), bandwidth=bandwidth)
@@ -84,7 +85,7 @@ def _limit(question: Question) -> Limit:
 
 
 def _taken(workload: str, block: int) -> int:
-    """Return the bytes of a thread's buffers with the gaps between them."""
+    """Return the bytes of a thread's buffers, each of ``block`` bytes, with the gaps between them."""
     arrays = ARRAYS.get(workload, 1)
     if arrays == 1:
         return block
@@ -104,6 +105,7 @@ def level_of(question: Question) -> str:
     if question.variant in POOLS:
         return "DRAM"
     block = question.block
+    # LAT has no variant: its block is the area that the loads walk.
     is_walk = question.workload == "LAT"
     if block is None or not (is_walk or question.variant == "block"):
         return ""
@@ -151,6 +153,7 @@ def of_one_node(question: Question, whole: Limit) -> Limit:
         question: the row.
         whole: limit or bound of the whole node.
     """
+    # A latency (unit s) is not divided among the nodes.
     if question.workload not in NUMA or question.unit == "s" or whole.most is None:
         return whole
     with_memory = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
@@ -167,15 +170,21 @@ def _moved(question: Question, whole: Limit) -> Limit:
     An ordinary store reads each line before it writes it, and this read is not counted. The limit of other
     rows is ``whole``, the bandwidth of the memory.
     """
-    if question.store != "temporal" or whole.value is None or question.workload not in _COUNTED:
+    # Other kinds of stores may write lines without reading them, so the whole bandwidth is their limit.
+    if (
+        question.store != "temporal"
+        or whole.value is None
+        or question.workload not in _WRITE_ALLOCATE
+    ):
         return whole
+    # Cores of Arm (``neon``) may also write whole lines without reading them.
     if question.design in _WRITE_WITHOUT_READ or question.fact("cpu", "isa_best") == "neon":
         remark = (
             "ordinary stores: this design may write whole lines without reading them first, so no such"
             " read is counted"
         )
         return replace(whole, remarks=(*whole.remarks, remark))
-    counted, moved = _COUNTED[question.workload]
+    counted, moved = _WRITE_ALLOCATE[question.workload]
     why = ": an ordinary store first reads the line, which is not counted"
     return whole.part(counted / moved, f"{counted}/{moved} =", why)
 
@@ -187,6 +196,7 @@ def dram(question: Question) -> Limit:
     """
     whole = _node(question)
     every = question.fact("cpu", "numa") or ()
+    # Numbers of the NUMA nodes that have cores and memory, and of those on which the threads run.
     nodes = {node["node"] for node in every if node["cpus"] and node["memory"]}
     placed = set(question.placed_fact("numa_nodes") or ())
     used = placed & nodes
@@ -212,12 +222,13 @@ def _are_caches(question: Question, count: int) -> bool:
         count: number of NUMA nodes with cores and memory.
     """
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
+    # There are as many nodes as last-level caches, and more than sockets.
     last = max(caches, key=lambda one: int(one["level"]), default={"count": 0})
     return bool(last["count"] == count > int(question.fact("cpu", "sockets") or 1))
 
 
 def datasheet(question: Question) -> dict[str, str] | None:
-    """Return the line of memory.csv for this CPU, or None."""
+    """Return the line of memory.csv for this CPU's model name; None if no line matches it."""
     return data.of_model(data.table("memory"), question.fact("cpu", "model_name"))
 
 
@@ -234,18 +245,21 @@ def _node(question: Question) -> Limit:
     speed = question.known("memory", "speed_mts")
     line, sockets = datasheet(question), int(question.fact("cpu", "sockets") or 1)
     width = _channel_width(question)
-    # The product of channels, speed and width, from the site file or from the memory modules.
     is_stated = any(
         question.stated("memory", name) is not None for name in ("channels", "speed_mts")
     )
+    # Memory in the package adds bandwidth that neither modules nor datasheet state.
     if _has_wide_memory(question) and not is_stated:
         return question.unknown("on-package", key="memory.bandwidth")
     keys = "memory.channels and memory.speed_mts"
     # A guest may have a part of the CPU's memory only, so modules and datasheet say nothing about it.
     if question.fact("cpu", "virtualised") and not is_stated:
         return question.unknown("guest", key=keys)
+    # The product of channels, speed and width, from the site file or from the memory modules.
     if channels is not None and speed is not None and width is not None:
-        value_and_formula = _bandwidth(int(channels), "", float(speed), float(width))
+        value_and_formula = _bandwidth(
+            int(channels), each="", speed=float(speed), width=float(width)
+        )
         if is_stated:
             return question.limit(*value_and_formula, question.site_source("memory"), "site")
         source = "memory modules as the firmware describes them"
@@ -321,7 +335,7 @@ def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int, wi
 
 
 def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[float, str]:
-    """Return the B/s of memory channels, and its formula.
+    """Return the B/s of memory channels, and the formula of this value.
 
     Args:
         channels: number of channels.
@@ -335,7 +349,7 @@ def _bandwidth(channels: int, each: str, speed: float, width: float) -> tuple[fl
 
 
 def of_line(line: dict[str, str], sockets: int, each: str) -> tuple[float, str]:
-    """Return the B/s of the channels of all sockets, and its formula.
+    """Return the B/s of the channels of all sockets, and the formula of this value.
 
     Args:
         line: line of memory.csv or sockets.csv.
@@ -353,12 +367,12 @@ def cache_lines(question: Question) -> dict[int, dict[str, str]]:
 
 
 def column(workload: str) -> str:
-    """Return the column of caches.csv for a workload: load, store, copy or triad."""
+    """Return the name of the column of caches.csv that has the widths for a workload: load, store, copy or triad."""
     if workload == "TRIAD":
         return "triad"
     if workload.startswith("RW"):
         return "copy"
-    return {"R": "load", "W": "store"}[workload[0]]
+    return {"R": "load", "W": "store"}[workload[0]]  # RS and RR read, WS and WR write
 
 
 def levels(question: Question) -> list[Level]:
@@ -372,7 +386,7 @@ def levels(question: Question) -> list[Level]:
         share = min(float(cache["size"]), cache["size"] * cache["count"] / threads)
         number = int(cache["level"])
         every.append(Level(number, share, lines.get(number, {})))
-    # Last-level caches of sockets without threads of the row do not count.
+    # Last-level caches of sockets without threads of the row do not count. The records have the bytes of the others.
     last_level_bytes = question.placed_fact("last_level_bytes")
     if every and last_level_bytes:
         last = every[-1]
@@ -396,6 +410,7 @@ def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
     (cores, _), clock, caches = question.cores, question.clock, levels(question)
     if cores is None or clock is None or not caches:
         return question.unknown("facts")
+    # Indices of the caches that hold the buffers. The first one is the innermost.
     holding = [number for number, level in enumerate(caches) if buffer_bytes <= level.share]
     if holding:
         return _narrowest(question, caches[: holding[0] + 1], moved_bytes, cores, clock)
@@ -417,6 +432,7 @@ def _narrowest(
         clock: clock of the cores.
     """
     needed = column(question.workload)
+    # Without the width of each path, the narrowest one is unknown.
     for level in way:
         if not level.line.get(needed):
             model = question.fact("cpu", "model_name")
@@ -445,8 +461,8 @@ def _narrowest(
 def _latency(question: Question) -> Limit:
     """Return the seconds per dependent load: the latency of the cache level that holds the area.
 
-    The loads visit all lines of the area before they return to a line. By then, a smaller level has
-    evicted the line, so no load hits that level.
+    For an area in DRAM, it is the latency that the site file states. The loads visit all lines of the area
+    before they return to a line. By then, a smaller level has evicted the line, so no load hits that level.
     """
     area, caches, clock = question.block or 0, levels(question), question.clock
     # Find the first cache that holds the area.
@@ -477,34 +493,37 @@ def bounds(question: Question) -> list[Limit | None]:
 
     A bound whose numbers are unknown is None. A row without bounds, such as a curve, has an empty list.
     """
-    whole = _bounds(basic_row(question), question.workload in NUMA)
+    whole = _bounds(basic_row(question), between_numa_nodes=question.workload in NUMA)
     return [bound and of_one_node(question, bound) for bound in whole]
 
 
-def _bounds(question: Question, of_node: bool) -> list[Limit | None]:
-    """Return the bounds of a row as if it used the memory of the whole node; None for unknown ones.
+def _bounds(question: Question, between_numa_nodes: bool) -> list[Limit | None]:
+    """Return the bounds of a row as if it used the memory of all NUMA nodes; None in the place of an unknown bound.
 
     Args:
-        question: the row.
-        of_node: whether the row measures between NUMA nodes. Such rows have no bound by cores, because only
-            the cores of one NUMA node work at a time.
+        question: the row, as ``basic_row`` returns it.
+        between_numa_nodes: whether the row measures between NUMA nodes. Such rows have no bound by cores,
+            because only the cores of one NUMA node work at a time.
     """
+    # The values of a curve or matrix have no common bound.
     if question.workload in SHAPES:
         return []
     if question.metric == "latency":
         return [_beyond_cache(question)]
-    needed, cached = column(question.workload), question.variant == "block"
+    needed = column(question.workload)
+    # Blocks may fit into a cache, so that neither the path to L2 nor the memory bounds their rate.
+    may_be_cached = question.variant == "block"
     cores, _ = question.cores
     found = []
-    if not of_node:
-        found.append(by_cores(question, cores, needed, cached))
-    if not cached:
+    if not between_numa_nodes:
+        found.append(by_cores(question, cores, needed, may_stay_in_l1=may_be_cached))
+    if not may_be_cached:
         found.append(by_sockets(question))
     return found
 
 
 def by_cores(
-    question: Question, cores: int | None, needed: str, cached: bool, moves: int = 1
+    question: Question, cores: int | None, needed: str, may_stay_in_l1: bool, moves: int = 1
 ) -> Limit | None:
     """Return the rate at which cores can move data, by the width of L1 and of the path to L2.
 
@@ -514,15 +533,15 @@ def by_cores(
         question: the row.
         cores: number of cores, if known.
         needed: column of caches.csv: load, store, copy or triad.
-        cached: whether the data may stay in L1, so that the path to L2 is not needed.
-        moves: how often each counted byte is moved.
+        may_stay_in_l1: whether the data may stay in L1, so that the path to L2 does not bound the rate.
+        moves: how often the cores of this machine move each counted byte.
     """
     lines, clock = cache_lines(question), question.clock
     if not (cores and clock and 1 in lines):
         return None
     width = float(lines[1][needed])
-    if not cached and 2 in lines:
-        path = float(lines[2]["load"])
+    if not may_stay_in_l1 and 2 in lines:
+        path = float(lines[2]["load"])  # B per cycle from L2 into L1
         # Bytes that are written do not come through this path, but are counted: a half of a copy's bytes, a third
         # of a triad's.
         path *= {"copy": 2, "triad": 1.5}.get(needed, 1)
@@ -539,7 +558,7 @@ def by_cores(
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
     """Return the bandwidth of the fastest memory of any processor with this core design; None if unknown.
 
-    ``detail`` is printed in brackets after the formula.
+    It is unknown for a core design that sockets.csv lacks. ``detail`` is printed in brackets after the formula.
     """
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
@@ -557,7 +576,8 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
 def _beyond_cache(question: Question) -> Limit | None:
     """Return the latency of the largest cache that is smaller than the area, as a lower bound.
 
-    Loads from beyond this cache take at least as long.
+    Loads from beyond this cache take at least as long. Return None if the clock, or the latency of every such
+    cache, is unknown.
     """
     area, clock = question.block or 0, question.clock
     smaller = [

@@ -1,5 +1,6 @@
-"""Limits of MPI: the line rate of the link, over TCP without the share of its headers; of HPL the nodes' sum.
+"""Limits of MPI: the line rate of the link, over TCP without the share of its headers.
 
+The limit of HPL is the sum of the nodes' limits.
 The headers of InfiniBand and RoCE, below 2 % of the packets of large messages, are not subtracted.
 """
 
@@ -17,10 +18,13 @@ DIRECTIONS = {"RATE": 1, "BIRATE": 2}
 
 
 def limit(question: Question) -> Limit:
-    """Return the limit in B/s of messages between two nodes, or in op/s of HPL. Latencies and message rates have none."""
+    """Return the limit in B/s of messages between two nodes, or in op/s of HPL.
+
+    Latencies, message rates and messages within one node have no limit.
+    """
     if question.metric == "latency":
         return question.unknown("mpi-latency")
-    if question.metric == "rate":
+    if question.metric == "rate":  # only HPL's metric
         return _of_nodes(question)
     if question.metric == "message_rate":
         return question.unknown("message-rate")
@@ -32,7 +36,8 @@ def limit(question: Question) -> Limit:
     if line.value is None:
         return replace(line, unit=question.unit)
     bits, text = line.value, line.formula
-    # Messages that do not use TCP have no headers of TCP.
+    # Messages that do not use TCP have no headers of TCP: their limit is the line rate. An unknown transport
+    # counts as TCP.
     transport = question.fact("network", "transport")
     if transport and "tcp" not in transport:
         bits = float(question.known("network", "speed_bps"))
@@ -45,7 +50,7 @@ def limit(question: Question) -> Limit:
 
 
 def _of_nodes(question: Question) -> Limit:
-    """Return the sum of the limits of the nodes that solve a system with HPL. They are equal nodes."""
+    """Return the sum of the limits of the nodes that solve a system with HPL. All are taken to equal the row's node."""
     node = cpu.limit(replace(question, subsystem="cpu", workload="DP"))
     nodes = nodes_of_ranks(question.variant)
     if node.value is None or nodes == 1:

@@ -8,7 +8,7 @@ from peakmark.formatting import quantity
 from peakmark.limits import memory
 from peakmark.limits.base import Limit, Question
 
-FRAME = 38
+FRAME_OVERHEAD = 38
 """Bytes on the wire that a frame adds to its IP packet, the same for Ethernet and InfiniBand.
 
 Sources: IEEE 802.3 (preamble 8, header 14, check 4, gap 12); IBTA (local route 8, base transport 12,
@@ -16,7 +16,7 @@ datagram 8, IPoIB 4, checks 6).
 """
 MINIMUM_PACKET = 46
 """Smallest payload of an Ethernet frame, in bytes. Smaller packets are padded."""
-IP, TCP, UDP, TIMESTAMPS = 20, 20, 8, 12
+IP_HEADER, TCP_HEADER, UDP_HEADER, TIMESTAMPS_OPTION = 20, 20, 8, 12
 """Bytes of the headers of IPv4, TCP and UDP, and of TCP's option for time stamps with its padding."""
 
 
@@ -36,9 +36,9 @@ def limit(question: Question) -> Limit:
         return question.unknown("no-interface", key=key)
     stream = question.fact("network", "stream_bps")
     if stated is None and stream:
-        # Each stream uses one member of a bond.
+        # Each stream uses one member of a bond, whose rate in bit/s is ``stream``.
         rate = min(rate, question.concurrency * stream)
-    mtu = int(question.known("network", "mtu") or 1500)
+    mtu = int(question.known("network", "mtu") or 1500)  # Ethernet's default
     share, text = tcp_share(mtu)
     if question.workload != "TCP":
         share, text = udp_share(question.block or mtu, mtu)
@@ -54,32 +54,36 @@ def limit(question: Question) -> Limit:
 
 
 def is_loopback(question: Question) -> bool:
-    """Return whether client and server ran on one machine."""
+    """Return whether client and server ran on one machine.
+
+    The row's runs say so, or the facts, if the interface of the row is ``lo``.
+    """
     return question.loopback or bool(question.fact("network", "loopback"))
 
 
 def tcp_share(mtu: int) -> tuple[float, str]:
-    """Return the payload share of a full TCP segment, and its formula.
+    """Return payload / bytes on the wire of a full TCP segment, and the formula of this share.
 
     The message size does not matter: TCP fills its segments from the stream.
     """
-    payload, wire = mtu - IP - TCP - TIMESTAMPS, mtu + FRAME
+    payload, wire = mtu - IP_HEADER - TCP_HEADER - TIMESTAMPS_OPTION, mtu + FRAME_OVERHEAD
     words = "payload of a TCP segment with time stamps / bytes on the wire"
     return payload / wire, f"{payload}/{wire} ({words})"
 
 
 def udp_share(message: int, mtu: int) -> tuple[float, str]:
-    """Return the payload share of a UDP message, and its formula.
+    """Return payload / bytes on the wire of a UDP message of ``message`` bytes, and the formula of this share.
 
     A message is one datagram, which is fragmented if it is larger than the MTU allows (RFC 791).
     """
-    datagram, most = message + UDP, mtu - IP
+    # Bytes of the datagram, and the most of them that one packet can carry.
+    datagram, most = message + UDP_HEADER, mtu - IP_HEADER
     # Payload of every fragment except the last: offsets of fragments count units of 8 bytes.
     room = most // 8 * 8
     fragments = 1 + max(0, math.ceil((datagram - most) / room))
     last = datagram - (fragments - 1) * room  # payload of the last fragment, which may need padding
-    padding = max(0, MINIMUM_PACKET - IP - last)
-    wire = datagram + fragments * (IP + FRAME) + padding
+    padding = max(0, MINIMUM_PACKET - IP_HEADER - last)
+    wire = datagram + fragments * (IP_HEADER + FRAME_OVERHEAD) + padding
     words = "payload of a UDP message"
     if fragments > 1:
         words += f" in {fragments} fragments"
@@ -87,7 +91,10 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
 
 
 def _latency(question: Question, loopback: bool) -> Limit:
-    """Return the round trip that the site file states for the protocol; unknown if it states none."""
+    """Return the round trip in seconds that the site file states for the protocol.
+
+    The limit is unknown if the file states none, and over loopback, which the file's value is not about.
+    """
     protocol = question.workload.removeprefix("LAT-")
     stated = question.stated("network", "latency").get(protocol)
     if loopback:
@@ -98,14 +105,15 @@ def _latency(question: Question, loopback: bool) -> Limit:
 
 
 def bounds(question: Question) -> list[Limit | None]:
-    """Return a bound in a list: the rate at which the cores here can copy the data as sender, receiver, or both.
+    """Return a list with one bound: the rate at which the cores of this machine can copy the data.
 
-    The list is empty for a latency, or if the number of cores is unknown.
+    Over loopback they copy it as sender and as receiver. The list is empty for a latency, or if the number of
+    cores is unknown; the bound is None if the clock or the L1 cache is unknown.
     """
     ends = 2 if is_loopback(question) else 1  # ends of the connection on this machine
     cores = question.fact("limits", "physical_cores_allowed")
     if question.metric == "latency" or cores is None:
         return []
-    busy = min(question.concurrency * ends, cores)
+    busy = min(question.concurrency * ends, cores)  # a stream keeps a core busy at each end
     # The data may stay in L1, where copies are fastest. Each end reads and writes each byte once.
-    return [memory.by_cores(question, busy, "copy", cached=True, moves=2 * ends)]
+    return [memory.by_cores(question, busy, "copy", may_stay_in_l1=True, moves=2 * ends)]

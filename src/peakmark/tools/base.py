@@ -37,11 +37,13 @@ _VERSION_TIMEOUT_S = 10.0
 """Seconds that a tool may take to print its version or its help."""
 _SERVER_MARGIN_S = 40.0
 """Seconds by which a server's timeout exceeds its client's, so that the client fails first."""
-# Sums, squares and ratios of numbers within these bounds stay finite.
+# Types of numbers in records: a positive integer, an integer, a number, and any value of ``details``. Sums, squares
+# and ratios of numbers within these bounds stay finite.
 Several = Annotated[int, Meta(ge=1, le=1 << 62)]
 Whole = Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Detail: Any = Whole | Number | str | bool | list[Any] | dict[str, Any] | None
+# Names of the metrics of all subsystems.
 _METRICS = tuple(ChainMap(*(subsystem.units for subsystem in SUBSYSTEMS.values())))
 
 
@@ -52,10 +54,11 @@ class Coverage:
     Attributes:
         subsystem: subsystem of the rows.
         workloads: workloads of the rows.
-        variants: variants of the rows; empty for any variant.
+        variants: variants of the rows; empty for any variant. By default, rows have no variant (``""``).
         cell: workload of the cell that measures all these workloads in one execution. None if each
             workload has a separate cell.
-        per_block: whether each block size needs a separate execution.
+        per_block: whether each block size needs a separate execution. If not, one execution serves the
+            rows of all block sizes.
         per_concurrency: whether each concurrency needs a separate execution. If not, the program runs only
             at concurrency 1.
     """
@@ -69,7 +72,7 @@ class Coverage:
 
     @property
     def of_cells(self) -> tuple[str, ...]:
-        """Return the workloads of the cells that measure these rows, such as ``ALL``."""
+        """Return the workloads of the cells that measure these rows: only ``cell`` (such as ``ALL``), if it is set."""
         return (self.cell,) if self.cell else self.workloads
 
 
@@ -108,7 +111,7 @@ class Workspace:
 
     @property
     def isa(self) -> frozenset[str]:
-        """Return the instruction sets of the processor: sse2 avx avx2 fma avx512f neon ..."""
+        """Return the instruction sets of the processor (sse2 avx avx2 fma avx512f neon ...); empty if unknown."""
         return frozenset(self.cpu.get("isa") or ())
 
 
@@ -239,8 +242,8 @@ class Cost:
         work_s: seconds of work that a faster machine shortens.
         waits_s: seconds of waiting for the disk if it processes one write at a time.
         wire_bits: bits that cross the network.
-        memory_bytes: bytes of memory.
-        disk_bytes: bytes on the scratch filesystem.
+        memory_bytes: most bytes of memory that the program allocates on a node.
+        disk_bytes: bytes of its files on the scratch filesystem.
     """
 
     fixed_s: float
@@ -252,7 +255,10 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """Return the wall time over the slowest network that is assumed. Timeouts are based on this time."""
+        """Return the wall time in seconds, if bits cross the network at ``SLOWEST_LINK``.
+
+        Timeouts are based on this time.
+        """
         return self.fixed_s + self.work_s + self.waits_s + self.wire_bits / SLOWEST_LINK
 
 
@@ -272,7 +278,7 @@ class Instrument:
 
     Attributes:
         heading: heading of the tool's columns.
-        place: number by which the columns of reference tools are sorted.
+        place: number by which the columns of reference tools are sorted, 1 for the first.
         package: Debian package, which envs/install.sh installs; None without one.
         component: component of Debian that has the package, if not main.
         spack: name in Spack; None without one.
@@ -323,10 +329,10 @@ class Instrument:
 
         Args:
             kernels: folder of peakmark's compiled kernels.
-            choice: configured path or name of a reference tool.
+            choice: configured path or name of a reference tool. Kernels ignore it.
 
         Raises:
-            Unavailable: the program is not installed.
+            Unavailable: a reference tool is not installed.
             MeasurementError: the kernel was not compiled, or not for this machine.
         """
         path = self.on_path(choice)
@@ -355,7 +361,10 @@ class Instrument:
         return Tool(self.name, path, match.group(1))
 
     def nodes(self, cell: Cell) -> int:
-        """Return the number of nodes that the cell needs on a cluster."""
+        """Return the number of nodes that the cell needs on a cluster.
+
+        MPI programs and HPL override this: they read the number from the cell's variant.
+        """
         return 2 if self.two_nodes else 1
 
     def check(self, cell: Cell) -> None:
@@ -374,7 +383,7 @@ class Instrument:
         ]
         if not rows:
             raise Unavailable(f"{self.name} has no workload {cell.workload}")
-        # Rows without ``variants`` allow any variant.
+        # If one of the rows has no ``variants``, any variant is allowed.
         variants = list(chain.from_iterable(row.variants for row in rows))
         if all(row.variants for row in rows) and cell.variant not in variants:
             raise no_variant(cell, [variant or "none" for variant in variants])
@@ -411,7 +420,7 @@ class Instrument:
         Args:
             cell: the cell.
             argv: program and arguments.
-            seconds: expected seconds; by default those of the cell's estimate.
+            seconds: expected seconds, from which the timeout follows; 0 for those of the cell's estimate.
             more: further attributes of ``Command``.
         """
         limit = timeout(seconds or self.estimate(cell).seconds)
@@ -474,17 +483,19 @@ def present(kernels: Path) -> dict[str, Tool]:
 
 
 def timeout(seconds: float) -> float:
-    """Return the time limit of a command that is expected to take ``seconds``.
+    """Return the time limit in seconds of a command that is expected to take ``seconds``.
 
-    It ends only a program that hangs: a busy machine or a slow disk may take a multiple of the time.
+    It must end only a program that hangs. A busy machine or a slow disk may take a multiple of the expected time,
+    so the limit is five times as long, and at least a minute.
     """
     return max(60.0, 5.0 * seconds)
 
 
 def ask(path: str, *arguments: str) -> str:
-    """Run a tool briefly, for example to print its version, and return its output and errors.
+    """Run a tool briefly, for example to print its version, and return its standard output and standard error.
 
-    Other exit codes than those of a failed start are ignored, because tools differ in what they return.
+    Exit codes are ignored, except those of a program that could not start: tools differ in the code with which
+    they print a version or a help text.
 
     Raises:
         Unavailable: the tool cannot be executed, lacks a library, or was ended by a signal.
@@ -522,7 +533,7 @@ def not_executable(path: str, why: str) -> Unavailable:
 
 
 def no_variant(cell: Cell, known: Iterable[str]) -> Unavailable:
-    """Return the error for a variant that the program cannot measure."""
+    """Return the error for a variant that the program cannot measure. ``known`` are the variants that it can."""
     return Unavailable(
         f"{cell.instrument} has no variant {cell.variant or 'none'} for {cell.workload}:"
         f" it has {', '.join(known)}"
@@ -538,10 +549,10 @@ def signal_name(number: int) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line that is not blank, at most 200 characters."""
+    """Return the first line that is not blank, at most 200 characters; empty for a blank text."""
     return next(iter(text.strip().splitlines()), "").strip()[:200]
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not blank, at most 200 characters."""
+    """Return the last line that is not blank, at most 200 characters; empty for a blank text."""
     return next(reversed(text.strip().splitlines()), "").strip()[:200]

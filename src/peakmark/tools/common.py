@@ -53,11 +53,15 @@ ON_CPUS_OF_RANK = (
     "exec taskset -c "
     '"$(echo "$0" | cut -d: -f$((1 + ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$SLURM_LOCALID}})))" "$@"'
 )
-"""Shell command that runs a program on the CPUs of its rank, from a list such as ``0,1:2,3``."""
+"""Shell command that runs a program on the CPUs of its rank.
+
+Its first argument has the CPUs of all ranks of the node, such as ``0,1:2,3``, the second is the program. The number
+of the rank on its node comes from the variable of Open MPI, of Intel MPI and MPICH, or of srun.
+"""
 MEMORY_SHARE = 0.9
 """Share of the job's memory that buffers may take. The rest is left for the program itself."""
 _NO_NUMBER = r"[+-]?(?i:nan(?:\(.*\))?|inf(?:inity)?)"
-"""Pattern of the texts that C and Python print for values that are no number."""
+"""Pattern of the texts that C and Python print for values that are no finite number: nan and infinity."""
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """Pattern of a number as tools print it in the C locale."""
 _NO_JSON_NUMBER = re.compile(rf"(?<=[:\[,\s]){_NO_NUMBER}(?=\s*[,}}\]])")
@@ -77,7 +81,7 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 
 
 def fits_memory(size: int, available: int) -> bool:
-    """Return whether buffers of ``size`` bytes fit into ``available`` bytes of memory."""
+    """Return whether buffers of ``size`` bytes take at most ``MEMORY_SHARE`` of ``available`` bytes of memory."""
     return size <= MEMORY_SHARE * available
 
 
@@ -125,6 +129,8 @@ def need_share(cell: Cell, key: str, least: int) -> None:
         key: option with the amount of all threads, in bytes or as a number of operations.
         least: smallest amount for each thread, in the same unit.
 
+    A cell without this option passes: it runs for a time.
+
     Raises:
         Unavailable: the amount is smaller.
     """
@@ -137,7 +143,7 @@ def need_share(cell: Cell, key: str, least: int) -> None:
 
 
 def need_between(
-    cell: Cell, what: str, value: int, least: int, most: int, *, size: bool = False
+    cell: Cell, what: str, value: int, least: int, most: int, *, in_bytes: bool = False
 ) -> None:
     """Check that the program accepts a value.
 
@@ -147,14 +153,14 @@ def need_between(
         value: the value.
         least: least value that the program accepts.
         most: largest value that the program accepts.
-        size: whether the value is in bytes.
+        in_bytes: whether the value is a number of bytes; otherwise it is a number of things called ``what``.
 
     Raises:
         Unavailable: the value is not between ``least`` and ``most``.
     """
     if least <= value <= most:
         return
-    if size:
+    if in_bytes:
         raise Unavailable(
             f"{cell.instrument} takes {what} of {format_size(least)} to {format_size(most)},"
             f" the cell asks for {format_size(value)}"
@@ -184,26 +190,32 @@ def needed_block(cell: Cell) -> int:
 
 
 def option_number(cell: Cell, key: str) -> float | None:
-    """Return the number in an option of the cell, or None without this option."""
+    """Return the number in the option ``key`` of the cell; None if the cell does not set this option."""
     value = cell.options.get(key)
     return None if value is None else float(value)
 
 
 def option_size(cell: Cell, key: str) -> int | None:
-    """Return the size in bytes in an option of the cell, or None. Errors: ConfigError if it is no size."""
+    """Return the bytes of the size in the option ``key`` of the cell; None if the cell does not set this option.
+
+    Errors: ConfigError if the option is no size.
+    """
     value = cell.options.get(key)
     return None if value is None else parse_size(value)  # type: ignore[arg-type]
 
 
 def amount(cell: Cell, key: str) -> float | None:
-    """Return the fixed amount of work that an option of the cell sets (``total`` in bytes); None without one."""
+    """Return the fixed amount of work that the option ``key`` of the cell sets; None if the cell does not set it.
+
+    ``total`` is in bytes, and may be written as a size. The other options are numbers of operations.
+    """
     if key == "total":
         return option_size(cell, key)
     return option_number(cell, key)
 
 
 def seconds_of(cell: Cell) -> float:
-    """Return the seconds for which the cell is measured: 1 s unless an option sets them."""
+    """Return the seconds for which the cell is measured: 1 s unless the option ``seconds`` sets them."""
     return option_number(cell, "seconds") or 1.0
 
 
@@ -227,15 +239,18 @@ def cpu_list(workspace: Workspace, threads: int) -> str:
 
 
 def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
-    """Return the words that pin a program to the cell's CPUs, to be put before its argv.
+    """Return the start of a command line that pins a program to one CPU for each thread, with ``taskset``.
 
-    They are for tools that have no option for CPUs.
+    It is for tools that have no option for CPUs.
     """
     return ("taskset", "-c", cpu_list(workspace, threads))
 
 
 def excerpt(*texts: str) -> str:
-    """Return the last line of the first text that is not empty, for the message of an error."""
+    """Return the last line of the first text that is not blank, for the message of an error.
+
+    If all texts are blank, the result says that nothing was printed.
+    """
     lines = map(last_line, texts)
     return next(filter(None, lines), "it printed nothing")
 
@@ -285,8 +300,8 @@ class Output(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         raise ParseError(f"{self.program}: {name} is missing in its output")
 
-    def number(self, name: str, *, zero: bool = False) -> float:
-        """Return a positive, finite number. With ``zero``, 0 is allowed too.
+    def number(self, name: str, *, allow_zero: bool = False) -> float:
+        """Return the value ``name`` as a positive, finite number. With ``allow_zero``, it may be 0.
 
         Raises:
             ParseError: the value is anything else, such as ``nan`` or ``inf``.
@@ -300,7 +315,7 @@ class Output(dict[str, Any]):
         if (
             not isinstance(value, int | float)
             or not 0 <= value <= sys.float_info.max
-            or (value == 0 and not zero)
+            or (value == 0 and not allow_zero)
         ):
             raise ParseError(f"{self.program}: {name} is {str(value)[:60]!r}, no positive number")
         return float(value)
@@ -313,14 +328,17 @@ class Output(dict[str, Any]):
         return int(text)
 
     def number_or_none(self, name: str) -> float | None:
-        """Return an optional number of at least 0; None if it is missing or anything else."""
+        """Return an optional number of at least 0; None if it is missing, negative, infinite or no number."""
         try:
-            return self.number(name, zero=True)
+            return self.number(name, allow_zero=True)
         except ParseError:
             return None
 
     def signed(self, name: str) -> float | None:
-        """Return an optional finite number, which may be negative; None for any other value."""
+        """Return an optional finite number, which may be negative; None if it is missing or anything else.
+
+        Unlike ``number``, this method does not read numbers in quotes.
+        """
         value = self.get(name)
         if not isinstance(value, int | float):
             return None
@@ -329,10 +347,10 @@ class Output(dict[str, Any]):
         return float(value)
 
     def expect(self, values: Mapping[str, Any]) -> None:
-        """Check that the program printed these values.
+        """Check that the program printed these values (name -> value).
 
         Raises:
-            ParseError: a value is missing or another one.
+            ParseError: a name is missing, or has another value.
         """
         for name, value in values.items():
             if self[name] != value:
@@ -342,7 +360,10 @@ class Output(dict[str, Any]):
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) for all values in nested objects, with names joined by dots."""
+    """Yield (name, value) for all values in nested objects, with names joined by dots.
+
+    Lists are not flattened. ``prefix`` is the name of the object with a dot, empty for the outermost object.
+    """
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
@@ -389,8 +410,8 @@ def kernel_path(folder: Path, name: str) -> Path:
             f"the kernel {path} cannot be read ({error.strerror})",
             "peakmark run -- kernels compiles it",
         ) from error
-    # The last two bytes are the architecture. This Python runs on the node, so its architecture is the right one.
-    # A file that is not ELF, such as a script, has none.
+    # The last two of ``_HEAD_BYTES`` are the architecture. This Python runs on the node, so its architecture is the
+    # right one. A file that is not ELF, such as a script, has none, and may run everywhere.
     if head[:4] == b"\x7fELF" and head[18:] != _head(Path("/proc/self/exe"))[18:]:
         build = (folder / machine).resolve()
         raise MeasurementError(
@@ -401,6 +422,7 @@ def kernel_path(folder: Path, name: str) -> Path:
 
 
 def _head(path: Path) -> bytes:
+    """Return the first ``_HEAD_BYTES`` of a file. Errors: OSError if it cannot be read."""
     with path.open("rb") as stream:
         return stream.read(_HEAD_BYTES)
 
@@ -411,9 +433,11 @@ class Kernel(Instrument):
     reference = False
 
     def __init_subclass__(cls) -> None:
+        # Each kernel prints a line that begins with its name and has its version.
         cls.version = ("--version", rf"^{cls.name}\b.*?\b([0-9]\S*)")
 
     def locate(self, kernels: Path, choice: str | None = None) -> str:
+        # Kernels are never searched on PATH, and the configuration chooses no other program for them.
         return str(kernel_path(kernels, self.name))
 
     def find(self, path: str) -> Tool:
@@ -447,11 +471,14 @@ class Kernel(Instrument):
         return output
 
     def threads(self, cell: Cell) -> int:
-        """Return the number of threads or ranks that the kernel reports."""
+        """Return the number of threads that the kernel must report: the concurrency.
+
+        mpibench overrides this, because it reports the ranks of all nodes.
+        """
         return cell.concurrency
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
-        """Check that the value equals the work divided by the time.
+        """Check that the value equals the work divided by the time. gpubench has another check.
 
         Args:
             output: output of the kernel.
@@ -467,9 +494,9 @@ class Kernel(Instrument):
         return self.parsed(cell, self.read(cell, done))
 
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:
-        """Return the rows together with the version and the warnings that the kernel printed.
+        """Return ``rows`` together with the version and the warnings that the kernel printed.
 
-        Without ``rows``, the only row has the kernel's value and all details.
+        Without ``rows``, the only measurement is that of the cell's row, with the kernel's value and all details.
         """
         metric = next(iter(metrics(cell.subsystem, cell.workload)))
         # An output without a value is an error, also if its rows are given.
@@ -486,8 +513,8 @@ class Kernel(Instrument):
             workspace: the CPUs of the job.
             cpus: number of CPUs to pass; by default one for each thread.
         """
-        named = cpu_list(workspace, cpus or cell.concurrency)
-        options = ["--threads", str(cell.concurrency), "--cpus", named]
+        listed_cpus = cpu_list(workspace, cpus or cell.concurrency)
+        options = ["--threads", str(cell.concurrency), "--cpus", listed_cpus]
         options += self.warmup_option(cell)
         seed = option_number(cell, "seed")
         if seed is not None:
@@ -503,7 +530,10 @@ class Kernel(Instrument):
         return ("--warmup", plain(warmup))
 
     def work_option(self, cell: Cell, key: str) -> tuple[str, ...]:
-        """Return the option for a fixed amount of work if the cell has ``key``, else --seconds."""
+        """Return the option for the amount of work that the cell's option ``key`` sets, such as ``--total``.
+
+        Without such an amount, return --seconds.
+        """
         work = amount(cell, key)
         if work is not None:
             return (f"--{key.replace('_', '-')}", str(int(work)))
@@ -511,7 +541,7 @@ class Kernel(Instrument):
 
 
 def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
-    """Return ``--key value`` for each of these options that the cell has."""
+    """Return the words ``--key``, value for each of these options that the cell sets."""
     words: list[str] = []
     for key in keys:
         value = cell.options.get(key)
@@ -523,8 +553,8 @@ def flags(cell: Cell, *keys: str) -> tuple[str, ...]:
 def clock_s(cell: Cell, key: str, warmup: float) -> float:
     """Return the seconds of warm-up and measuring that the cell's options set.
 
-    The time to measure is left out if the option ``key`` sets an amount of work, because its time depends on
-    the machine. ``warmup`` is the warm-up of a cell that sets none.
+    The time to measure is left out if the option ``key`` sets an amount of work, because the time that this work
+    takes depends on the machine. ``warmup`` is the warm-up in seconds of a cell that sets none.
     """
     seconds = warmup_of(cell, warmup)
     if cell.options.get(key) is None:
@@ -542,13 +572,14 @@ def details(output: Output) -> dict[str, Any]:
 
 
 def percentiles(output: Output, operations: str) -> Mapping[str, Any]:
-    """Return the percentiles of a latency in seconds, and its histogram.
+    """Return the percentiles (``PERCENTILES``) and the maximum of a latency in seconds, and its histogram as text.
 
     Args:
         output: output of the kernel.
         operations: name of the value that must equal the number of operations in the histogram.
     """
     counted = read_histogram(str(output["histogram"])).total()
+    # The tolerance is 0: every operation is in the histogram.
     agree(counted, output.number(operations), 0.0, f"{output.program}: histogram")
     numbers = {name: output.number(name) for name in (*PERCENTILES, "max")}
     return {**numbers, "histogram": output["histogram"]}
@@ -577,6 +608,7 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
         that time would only be the maximum.
     """
     buckets = sorted(counts)
+    # Number of operations up to the end of each bucket.
     until = list(accumulate(counts[bucket] for bucket in buckets))
     ranks = [max(1, math.ceil(share * counts.total())) for share in shares]
     times = []
@@ -600,7 +632,8 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
 def is_too_small(hpl_details: Mapping[str, Any]) -> bool:
     """Return whether HPL's problem was too small for its rate to be compared with the limit.
 
-    A problem whose size or time is not recorded counts as large enough.
+    ``hpl_details`` are the details of its measurement. A problem whose size or time is not recorded counts as
+    large enough.
     """
     n, seconds = hpl_details.get("N", LEAST_N), hpl_details.get("seconds", LEAST_SECONDS)
     return bool(n < LEAST_N or seconds < LEAST_SECONDS)

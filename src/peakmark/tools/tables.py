@@ -76,7 +76,7 @@ class Table:
         shown: printed unit; empty if the quantity is also the unit (IOPS).
         own: peakmark's kernel that measures the table's rows; for HPL over nodes the program itself.
         references: reference tools, in the order of their columns.
-        first: heading of the column for the workload.
+        first: heading of the first column, which has the workload.
         block: heading of the column for the block; None if there is no such column.
         variant: heading of the column for the variant; None if there is no such column.
         lower_is_better: whether lower values are better.
@@ -109,6 +109,7 @@ class Table:
     @property
     def counted(self) -> str:
         """Return the noun for the concurrency. HPL over nodes counts the cores of a node, not its ranks."""
+        # Only the table of HPL over nodes has no kernel of peakmark as its own program.
         if self.own.instrument not in KERNELS.values():
             return "core"
         return SUBSYSTEMS[self.subsystem].counted
@@ -122,16 +123,16 @@ class Table:
         resource, title = SUBSYSTEMS[self.subsystem].title, self.title
         if title.lower().startswith(resource.lower()):
             return title
-        is_abbreviation = title[1:2].isupper()
+        is_abbreviation = title[1:2].isupper()  # such as IOPS, which stays in capitals
         if not is_abbreviation:
             title = title[:1].lower() + title[1:]
         return f"{resource}: {title}"
 
     @property
     def unsized(self) -> str:
-        """Return the text for an unknown block.
+        """Return the text for an unknown block: empty, but ``auto`` in the table of LAT.
 
-        In the table of LAT it is ``auto``, as long as no node has chosen the area.
+        There the block is the area, which each node chooses when it measures.
         """
         return "auto" if self.name == "memory_latency" else ""
 
@@ -139,16 +140,17 @@ class Table:
         """Return whether a row with this workload and block belongs to this table."""
         # Random accesses to small records are in the IOPS and latency tables, other records in the throughput table.
         if self.subsystem == "disk" and workload not in SHAPES:
-            small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
+            is_small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
             if self.metric == "throughput":
-                return not small
-            return small and self.metric in DISK_METRICS
+                return not is_small
+            return is_small and self.metric in DISK_METRICS
         return self.metric in metrics(self.subsystem, workload)
 
     def workload_label(self, workload: str) -> str:
         """Return the printed workload.
 
-        It is ``TCP`` for ``LAT-TCP``: all rows of that table are latencies, and differ only in the protocol.
+        It is ``TCP`` for ``LAT-TCP``: all rows of the table with LAT-TCP are latencies, and differ only in the
+        protocol.
         """
         if self.is_plain:
             return words(f"workload {workload}")
@@ -179,6 +181,7 @@ class Table:
         variant first, because the variant is the working set.
         """
         part = SUBSYSTEMS[self.subsystem]
+        # A workload that the catalogue lacks is found only at the end of the list.
         rank = [*part.workloads, workload].index(workload)
         base, nodes, one_file = disk_variant(variant)
         if RANKS_ON_NODES.fullmatch(variant):
@@ -190,7 +193,8 @@ class Table:
     def fitted(self, values: Iterable[float]) -> Table:
         """Return the table with the best unit for printing ``values`` (SI) on a page.
 
-        This is the largest unit in which no value is below 1. CSV files keep the unit of their headings.
+        This is the largest unit in which no value is below 1; if a value is below 1 in all units, the smallest unit.
+        CSV files keep the unit of their headings.
         """
         least, factor = min(values, default=0.0), self.factor
         if least > 0:  # otherwise there is no value, or one that no unit makes readable
@@ -214,8 +218,13 @@ def _references(subsystem: str, metric: str) -> Iterator[Program]:
 def _table(name: str, title: str, own: str = "", **keys: Any) -> Table:
     """Return a table. Its name states subsystem and metric, as in ``disk_latency``.
 
-    The tables ``cpu`` and ``gpu`` have the metric ``rate``. A table that no kernel fills has a reference
-    tool in its place, ``own``.
+    The names ``cpu`` and ``gpu`` state no metric, which is then ``rate``.
+
+    Args:
+        name: name of the table.
+        title: title of the table, and quantity in its headings unless ``keys`` has another.
+        own: reference tool that fills a table which no kernel fills; empty for the subsystem's kernel.
+        keys: further attributes of the table.
     """
     subsystem, _, metric = name.partition("_")
     part, metric = SUBSYSTEMS[subsystem], metric or "rate"
@@ -232,23 +241,24 @@ def _table(name: str, title: str, own: str = "", **keys: Any) -> Table:
     )
 
 
+# In the order of the report.
 TABLES = tuple(_table(name, **keys) for name, keys in yamlfile.read(DATA).items())
 BY_NAME = {table.name: table for table in TABLES}
 
 
 def tables_of(cells: Iterable[Cell]) -> list[str]:
     """Return the names of the tables that cells of peakmark's kernels fill, in the order of the report."""
-    workloads = {(cell.instrument, cell.workload, cell.block) for cell in cells}
+    measured = {(cell.instrument, cell.workload, cell.block) for cell in cells}
     names = []
     for table in TABLES:
-        of_kernel = [each for each in workloads if each[0] == table.own.instrument]
+        of_kernel = [each for each in measured if each[0] == table.own.instrument]
         if any(table.takes(workload, block) for _, workload, block in of_kernel):
             names.append(table.name)
     return names
 
 
 def count(concurrency: int, word: str) -> int | str:
-    """Return a number of threads as tables print it, such as ``8 (cores)``.
+    """Return a number of threads as tables print it, such as ``8 (cores)``; only the word if the number is unknown.
 
     Args:
         concurrency: number of threads; 0 if it is not known yet.

@@ -21,7 +21,7 @@ class CpuBench(common.Kernel):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        common.need_share(cell, "operations", 1)
+        common.need_share(cell, "operations", least=1)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = (
@@ -35,7 +35,7 @@ class CpuBench(common.Kernel):
         operations = common.amount(cell, "operations") or 0.0
         # The program takes 0.3 s to start, and warms up for 0.1 s by default.
         return Cost(
-            fixed_s=0.3 + common.clock_s(cell, "operations", 0.1),
+            fixed_s=0.3 + common.clock_s(cell, "operations", warmup=0.1),
             work_s=operations / (_CAUTIOUS_RATE * cell.concurrency),
             memory_bytes=cell.concurrency << 20,  # 1 MiB for each thread
         )

@@ -11,7 +11,7 @@ class Cublas(VendorLibrary):
     """cuBLAS. It measures TC-*, FP64 and FP32 in op/s, sustained. FP8 also needs libcublasLt."""
 
     name = "cublas"
-    way = "cublas"
+    reference_call = "cublas"
     heading = "cuBLAS"
     place = 1
     rows = (Coverage("gpu", ("FP64", "FP32", *MATRIX), variants=("sustained",)),)

@@ -17,7 +17,7 @@ class CudaMemcpy(VendorLibrary):
     """
 
     name = "cuda-memcpy"
-    way = "memcpy"
+    reference_call = "memcpy"
     heading = "cuMemcpy"
     place = 2
     rows = (Coverage("gpu", ("RWS", "WS")), Coverage("gpu", ("LINK",), variants=GPU_LINKS))
@@ -26,7 +26,7 @@ class CudaMemcpy(VendorLibrary):
     def arguments(self, cell: Cell) -> list[str]:
         argv = super().arguments(cell)
         if cell.workload == "WS":
-            argv[1] = "memset"  # instead of ``way``, the value of --reference
+            argv[1] = "memset"  # instead of ``reference_call``, the value of --reference
         return argv
 
 

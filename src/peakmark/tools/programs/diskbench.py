@@ -27,17 +27,17 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 
 META = "META"
-"""Workload that measures metadata operations: it has neither records nor variants."""
+"""Workload that measures metadata operations: it has no records, and no engine in its variant."""
 SIZE = 1 << 30
-"""Total bytes of all files of a cell, unless the configuration sets ``size``."""
+"""Total bytes of all files of a cell on one node, unless the configuration sets ``size``."""
 RECORD_MIN, RECORD_MAX, DEPTH_MAX = 32, 1 << 30, 4096
 """Smallest and largest record in bytes, and most requests in flight (src/kernels/disk/diskbench.c)."""
 VARIANTS = ("psync", "io_uring-qdN")
 """Variants of disk cells, as messages name them."""
 
-_FILL = 200e6
+_FILL_RATE = 200e6
 """Rate in B/s at which a slow disk is filled with the files, before the clock starts."""
-_CAUTIOUS = 100e6
+_CAUTIOUS_RATE = 100e6
 """Rate in B/s at which a slow disk reads or writes a fixed amount of data."""
 _SYNC_S = 2e-3
 """Seconds of a synchronous write on a slow disk."""
@@ -62,8 +62,9 @@ class DiskBench(common.Kernel):
         if cell.workload == META:
             return
         record, depth = common.needed_block(cell), engine_of(cell)[1]
-        common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, size=True)
+        common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, in_bytes=True)
         common.need_between(cell, "requests in flight", depth, 1, DEPTH_MAX)
+        # Each request in flight needs another record of the thread's file.
         file = file_size(cell, "threads")
         if file < depth * record:
             raise Unavailable(
@@ -75,9 +76,9 @@ class DiskBench(common.Kernel):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         if cell.workload == META:
-            # META has no option for an amount of work, so ``work_option`` returns --seconds.
+            # META has no option for an amount of work (empty key), so ``work_option`` returns --seconds.
             argv = [tool.path, "--workload", META, "--directory", ".", *self.work_option(cell, "")]
-            argv += self.common_options(cell, workspace, len(workspace.cpus))
+            argv += self.common_options(cell, workspace, cpus=len(workspace.cpus))
             return self._held(cell, argv, workspace)
         engine, depth = engine_of(cell)
         words = (
@@ -88,11 +89,14 @@ class DiskBench(common.Kernel):
         argv += common.flags(cell, "sync", "fill")
         # Allow all CPUs, as for fio and IOZone, because a thread that waits for the disk wakes fastest
         # on the CPU that handles the interrupt.
-        argv += self.common_options(cell, workspace, len(workspace.cpus))
+        argv += self.common_options(cell, workspace, cpus=len(workspace.cpus))
         return self._held(cell, argv, workspace)
 
     def _held(self, cell: Cell, argv: list[str], workspace: Workspace) -> Command:
-        """Return the command. If several nodes are measured together, it waits until all are ready."""
+        """Return the command that runs ``argv``. If several nodes are measured together, it waits until all are ready.
+
+        If they share one file, each node has a part of it, whose number is the cell's option ``part``.
+        """
         variant = disk_variant(cell.variant)
         if variant.nodes:
             argv.append("--wait")
@@ -104,7 +108,7 @@ class DiskBench(common.Kernel):
         output = self.read(cell, done)
         if cell.workload == META:
             return self.parsed(cell, output, *_rows(cell, output))
-        # Check that diskbench used the cell's settings, and that rate and IOPS fit each other.
+        # Check that diskbench used the cell's settings, and that rate and IOPS fit each other (to 1 %).
         engine, depth = engine_of(cell)
         output.expect({"engine": engine, "depth": depth})
         value, iops = output.number("value"), output.number("iops")
@@ -126,17 +130,19 @@ class DiskBench(common.Kernel):
 
     def estimate(self, cell: Cell) -> Cost:
         # The program takes 0.5 s to start and 64 MiB, and warms up for 0.1 s by default.
+        # Nodes that share the disk share its rate, so their work takes as many times as long.
         nodes = nodes_of(cell)
         if cell.workload == META:
-            clock_s = common.clock_s(cell, "total", 0.1)
+            clock_s = common.clock_s(cell, "total", warmup=0.1)
             # Only whole cycles are done, so warm-up and measurement may each take a cycle longer.
             work_s = 2 * _CYCLE_S * nodes
             return Cost(fixed_s=0.5 + clock_s, work_s=work_s, memory_bytes=64 << 20)
         size, total = size_of(cell), common.amount(cell, "total") or 0.0
+        # The buffer of each thread has a record for each request in flight.
         buffer = engine_of(cell)[1] * common.needed_block(cell) + _HUGE_PAGE
         return Cost(
-            fixed_s=0.5 + common.clock_s(cell, "total", 0.1),
-            work_s=(size / _FILL + total / _CAUTIOUS) * nodes,
+            fixed_s=0.5 + common.clock_s(cell, "total", warmup=0.1),
+            work_s=(size / _FILL_RATE + total / _CAUTIOUS_RATE) * nodes,
             waits_s=sync_s(cell, total) * nodes,
             memory_bytes=cell.concurrency * buffer + (64 << 20),
             disk_bytes=size * nodes,
@@ -144,7 +150,7 @@ class DiskBench(common.Kernel):
 
 
 def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
-    """Yield the rate of each metadata operation.
+    """Yield the rate of each metadata operation of META, whose name is the variant of its row.
 
     Raises:
         ParseError: a rate is missing.
@@ -152,6 +158,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
     for keys in output["rows"]:
         row = Output(output.program, keys)
         rate = Measurement.of(cell, "metadata", row.number("value"), common.details(output))
+        # The number of nodes in the cell's variant stays.
         rate.variant = disk_variant(cell.variant)._replace(base=row["variant"]).text
         yield rate
 
@@ -164,7 +171,8 @@ def nodes_of(cell: Cell) -> int:
 def sync_s(cell: Cell, written: float) -> float:
     """Return the seconds that a sync after each record adds, if the cell writes ``written`` bytes.
 
-    The syncs of all threads are assumed to be serial, as on a rotating disk.
+    They are 0 for cells that do not sync after each record. The syncs of all threads are assumed to be
+    serial, as on a rotating disk.
     """
     if cell.options.get("sync") != "each":
         return 0.0
@@ -172,7 +180,7 @@ def sync_s(cell: Cell, written: float) -> float:
 
 
 def size_of(cell: Cell) -> int:
-    """Return the total bytes of all files of a disk cell."""
+    """Return the total bytes of all files of a disk cell on one node."""
     return common.option_size(cell, "size") or SIZE
 
 
@@ -200,7 +208,7 @@ def engine_of(cell: Cell) -> tuple[str, int]:
     """Return the I/O engine (``psync`` or ``io_uring``), and the number of requests that a thread has in flight.
 
     Raises:
-        Unavailable: the cell's variant names no such engine.
+        Unavailable: the cell's variant is not one of ``VARIANTS``.
     """
     variant = disk_variant(cell.variant).base
     match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", variant)
@@ -208,7 +216,7 @@ def engine_of(cell: Cell) -> tuple[str, int]:
         return "io_uring", int(match[1])
     if variant != "psync":
         raise base.no_variant(cell, VARIANTS)
-    return "psync", 1
+    return "psync", 1  # a thread with psync waits for each request
 
 
 INSTRUMENT = DiskBench()

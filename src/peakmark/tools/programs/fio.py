@@ -31,8 +31,10 @@ from peakmark.tools.common import Output
 from peakmark.tools.programs.diskbench import engine_of, file_size, nodes_of, sync_s
 
 _PATTERN = {"RS": "read", "WS": "write", "RR": "randread", "WR": "randwrite"}
+"""Workload -> value of fio's option ``rw``."""
 _PERCENTILES = {"p50": "50.000000", "p90": "90.000000", "p99": "99.000000", "p999": "99.900000"}
-_CAUTIOUS = 150e6
+"""Percentile in the details of a latency -> its name in fio's JSON, in percent."""
+_CAUTIOUS_RATE = 150e6
 """Rate in B/s of a slow disk."""
 _HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """Environment in which malloc of glibc 2.35 and later asks for huge pages, as diskbench does. With it and
@@ -58,7 +60,7 @@ class Fio(Instrument):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        # Both raise an error if the cell is not possible.
+        # Both raise an error if the cell is not possible: for its variant, or for a file below one record.
         engine_of(cell)
         file_size(cell, "threads")
 
@@ -73,6 +75,7 @@ class Fio(Instrument):
             )
         engine, depth = engine_of(cell)
         total, seed = amount_of(cell), common.option_number(cell, "seed")
+        # --overwrite=1 writes the files before they are measured. With fill: new, the measured writes create them.
         words = (
             f"--name=peakmark --directory=. --bs={record} --size={file_size(cell, 'threads')}"
             f" --rw={_PATTERN[cell.workload]} --direct=1 --ioengine={engine} --iodepth={depth}"
@@ -113,10 +116,10 @@ class Fio(Instrument):
             message = first_line(done.stderr) or "without a message"
             raise ParseError(f"fio reports error {job['error']} for its job: {message}")
         job.expect({"job options.rw": _PATTERN[cell.workload], "job options.bs": str(cell.block)})
-        # Read the rate, and check it against fio's own.
+        # Compute the rate from work and time, and check it against the rate that fio prints, to 0.5 %.
         side = "read" if cell.workload in ("RS", "RR") else "write"
         work, operations = job.number(f"{side}.io_bytes"), job.number(f"{side}.total_ios")
-        seconds = job.number(f"{side}.runtime") / 1e3
+        seconds = job.number(f"{side}.runtime") / 1e3  # fio prints ms
         common.agree(work / seconds, job.number(f"{side}.bw_bytes"), 5e-3, "fio: bw_bytes")
         # An output without percentiles of the whole latency has those of the completion (clat).
         prefix = f"{side}.lat_ns.percentile"
@@ -146,7 +149,7 @@ class Fio(Instrument):
             fixed_s += common.seconds_of(cell) + common.warmup_of(cell)
         return Cost(
             fixed_s=fixed_s,
-            work_s=(size + (total or 0)) / _CAUTIOUS * nodes,
+            work_s=(size + (total or 0)) / _CAUTIOUS_RATE * nodes,
             waits_s=sync_s(cell, total or 0) * nodes,
             memory_bytes=64 << 20,
             disk_bytes=size * nodes,
@@ -154,9 +157,10 @@ class Fio(Instrument):
 
 
 def amount_of(cell: Cell) -> int | None:
-    """Return the bytes that all threads read or write; None if the cell runs for a time.
+    """Return the bytes that all threads of a node read or write; None if the cell runs for a time.
 
-    New files are written only once, because a second pass would overwrite them.
+    With ``fill: new`` they are at most the bytes of the files, even if the cell sets a time. New files are
+    written only once, because a second pass would overwrite them.
     """
     total = common.option_size(cell, "total")
     if cell.options.get("fill") != "new":
@@ -168,7 +172,7 @@ def amount_of(cell: Cell) -> int | None:
 
 
 def _milliseconds(seconds: float) -> str:
-    """Return a time in milliseconds, because fio truncates fractions of a second."""
+    """Return a time as text in whole milliseconds, rounded up: fio truncates fractions of a second."""
     return f"{math.ceil(seconds * 1000)}ms"
 
 

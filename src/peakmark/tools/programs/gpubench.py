@@ -33,14 +33,14 @@ RATES = ("FP64", "FP32", "FP16", "INT32", *MATRIX)
 """Workloads that compute."""
 
 BLOCKS = (32, 1 << 20)
-"""Bytes of the smallest and largest block. Without a block, gpubench uses the fastest kind of access."""
+"""Bytes of the smallest and largest block. For a cell without a block, gpubench uses the fastest kind of access."""
 _START_S = 1.0
 """Seconds in which the driver starts the GPUs and compiles a kernel."""
 _SETTLE_S = 0.75
 """Seconds until the power of a GPU under full load is steady."""
 _LADDER_S = 6.0
 """Seconds of LADDER-LAT on an H100."""
-_MEMORY = 1 << 30
+_HOST_BYTES = 1 << 30
 """Bytes of host memory for each GPU: pinned buffers, and memory of the driver."""
 _L1_BYTES = 32 << 10
 """Largest working set in bytes that fits the L1 cache of every GPU."""
@@ -64,7 +64,8 @@ class GpuBench(common.Kernel):
     def check(self, cell: Cell) -> None:
         super().check(cell)
         if cell.block is not None:
-            common.need_between(cell, "blocks", cell.block, *BLOCKS, size=True)
+            common.need_between(cell, "blocks", cell.block, *BLOCKS, in_bytes=True)
+        # A word such as ``gpus`` becomes the number of GPUs only on the node.
         if cell.variant == "peer" and cell.concurrency < 2 and not cell.word:
             raise Unavailable(f"{self.name} needs 2 GPUs for peer", "use gpus or 2")
 
@@ -91,6 +92,7 @@ class GpuBench(common.Kernel):
         if output["checked"] is not True and cell.workload != "LAUNCH":
             raise ParseError(f"{self.name} did not check its results")
         shared = common.details(output)
+        # ``clock_hz_loaded`` says that the clock was observed under the load of the row.
         clock = output.number_or_none("clock_hz")
         if clock:
             shared["clock_hz_loaded"] = clock
@@ -120,25 +122,28 @@ class GpuBench(common.Kernel):
 
     def estimate(self, cell: Cell) -> Cost:
         seconds = common.seconds_of(cell) + common.warmup_of(cell)
+        # LADDER-LAT does a fixed amount of work, whatever seconds the cell sets.
         if cell.variant == "sustained":
             seconds += _SETTLE_S
         elif cell.workload == "LADDER-LAT":
             seconds = _LADDER_S
-        return Cost(_START_S + seconds, memory_bytes=cell.concurrency * _MEMORY)
+        return Cost(fixed_s=_START_S + seconds, memory_bytes=cell.concurrency * _HOST_BYTES)
 
 
 def _values_of_gpu(printed: Mapping[str, Any]) -> list[float]:
-    """Return the values of one GPU: its index, its rate or time, its clock in Hz.
+    """Return the values of one GPU: its index, its rate (in SI units) or its time in seconds, its clock in Hz.
 
-    The clock is 0 if it is unknown.
+    The clock is 0 if it is unknown. ``printed`` is an object of ``per_gpu`` in gpubench's output.
     """
     gpu = Output("gpubench", printed)
-    index, value = gpu.number("gpu", zero=True), gpu.number("value")
+    index, value = gpu.number("gpu", allow_zero=True), gpu.number("value")
     return [index, value, gpu.number_or_none("clock_hz") or 0.0]
 
 
 def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Measurement]:
-    """Yield a row for each level of memory in a ladder, which is a list of (working set in bytes, latency in s).
+    """Yield a row for each level of memory in a ladder, whose points are (working set in bytes, latency in seconds).
+
+    ``shared`` are the details that all rows have. A level without points gets no row.
 
     A row's value is the median of the points clearly inside its level: in L1 at most ``_L1_BYTES``, in L2 at
     least 16 times as much and at most a quarter of L2, in DRAM at least four times L2. Its block is the middle
@@ -153,6 +158,7 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
         "l2": (16 * _L1_BYTES, l2_bytes / 4),
         "dram": (4 * l2_bytes, inf),
     }
+    # Take the points of each level off the start of the list, the smallest working sets first.
     rest = sorted(output["points"])
     for level, (least, most) in clear_ranges.items():
         of_level = [point for point in rest if point[0] <= most]
@@ -175,11 +181,11 @@ class VendorLibrary(GpuBench):
     """Reference tool that consists of functions of a vendor's library. gpubench calls and times them.
 
     Attributes:
-        way: value of gpubench's option ``--reference``.
+        reference_call: value of gpubench's option ``--reference``.
     """
 
     reference = True
-    way = ""
+    reference_call = ""
 
     def __init_subclass__(cls) -> None:
         # The program that prints its version is gpubench, not ``cls.name``.
@@ -190,19 +196,21 @@ class VendorLibrary(GpuBench):
         return (GpuBench.name,)
 
     def on_path(self, choice: str | None = None) -> str | None:
-        # gpubench comes with peakmark. Whether a node has the library is known when gpubench runs there.
+        # gpubench comes with peakmark, so it is not searched. Whether a node has the vendor's library is known only
+        # when gpubench runs there.
         return choice or GpuBench.name
 
     def locate(self, kernels: Any, choice: str | None = None) -> str:
         return choice or str(common.kernel_path(kernels, GpuBench.name))
 
     def find(self, path: str) -> Tool:
-        # Not as a kernel: the error of a reference tool stays ``Unavailable``.
+        # Skip ``Kernel.find``, which turns ``Unavailable`` into ``MeasurementError``: a cell whose reference tool is
+        # missing has not failed.
         return Instrument.find(self, path)
 
     def arguments(self, cell: Cell) -> list[str]:
         without_block = replace(cell, block=None)  # the vendor's functions have no block
-        return ["--reference", self.way, *super().arguments(without_block)]
+        return ["--reference", self.reference_call, *super().arguments(without_block)]
 
 
 INSTRUMENT = GpuBench()

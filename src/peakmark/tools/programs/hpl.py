@@ -416,9 +416,9 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
     details["program"] = "xhpl"
     if hpcc:
         details["program"] = "hpcc"
-    details["residual"] = output.number("residual", zero=True)
+    details["residual"] = output.number("residual", allow_zero=True)
     operations = _operations(details["N"])
-    seconds, rate = output.number("Time", zero=True), output.number("Gflops") * 1e9
+    seconds, rate = output.number("Time", allow_zero=True), output.number("Gflops") * 1e9
     half_digit = 0.006  # rounding error of Time, which has two decimals: half a digit and a little
     if hpcc:
         summary = dict(re.findall(r"^(HPL_time)=(\S+)\s*$", text, re.MULTILINE))

@@ -98,7 +98,7 @@ class Iozone(Instrument):
         super().check(cell)
         record = common.needed_block(cell)
         common.need_multiple("IOZone", _KB, record)
-        common.need_between(cell, "records", record, _KB, RECORD_MAX, size=True)
+        common.need_between(cell, "records", record, _KB, RECORD_MAX, in_bytes=True)
         file_size(cell, "processes")  # raises an error if a file would be too small
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:

@@ -35,7 +35,7 @@ _MOST_RECEIVED = 1.5
 Only the receiver counts bytes that were on the way when the warm-up ended.
 """
 _FIRST_THREADED = [3, 16]
-"""First version with a thread for each stream."""
+"""First version with a thread for each stream: 3.16."""
 
 
 class Iperf3(Instrument):
@@ -61,7 +61,7 @@ class Iperf3(Instrument):
             # A datagram carries its time and number in 16 bytes.
             least, most = 16, UDP_MESSAGE_MAX
         message = common.needed_block(cell)
-        common.need_between(cell, f"{cell.workload} messages", message, least, most, size=True)
+        common.need_between(cell, f"{cell.workload} messages", message, least, most, in_bytes=True)
         common.need_between(cell, "streams", cell.concurrency, 1, STREAMS_MAX)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
@@ -78,7 +78,7 @@ class Iperf3(Instrument):
         if cell.workload == "UDP":
             # With the bit rate 0, iperf3 sends as fast as it can. By default it sends 1 Mbit/s.
             words += " --udp --bitrate 0 --udp-counters-64bit"
-        # Since 3.14 errors have exit code 1. Their message is in the JSON, which parse reads.
+        # Since 3.14 errors have exit code 1, which is allowed here: ``parse`` reads their message in the JSON.
         client = self.command(cell, [tool.path, *words.split()], ok_codes=(0, 1))
         server = "--server --one-off --port {port} --bind {address}"
         return replace(client, server=self.server(client, [tool.path, *server.split()]))
@@ -139,12 +139,12 @@ def _udp(output: Output) -> tuple[float, dict[str, Any]]:
     Since 3.12 the rate is in ``end.sum_received``. Older versions have only ``end.sum``, with the
     sender's rate and the receiver's losses.
     """
-    packets = output.number("end.sum.packets", zero=True)
+    packets = output.number("end.sum.packets", allow_zero=True)
     if not packets:
         side = "end.sum"
         if "end.sum_sent.seconds" in output:
             side = "end.sum_sent"
-        counted = output.number(f"{side}.seconds", zero=True)
+        counted = output.number(f"{side}.seconds", allow_zero=True)
         raise ParseError(
             f"iperf3 sent no datagram in the {counted:.3g} s that it counted after its warm-up: the machine was busy"
         )

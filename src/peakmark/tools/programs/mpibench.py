@@ -55,7 +55,7 @@ class MpiBench(common.Kernel):
         super().check(cell)
         if cell.workload != "BARRIER":
             message = common.needed_block(cell)
-            common.need_between(cell, "messages", message, 1, BLOCK_MAX, size=True)
+            common.need_between(cell, "messages", message, 1, BLOCK_MAX, in_bytes=True)
             if cell.workload == "ALLREDUCE":
                 common.need_multiple(self.name, 8, message)
         check_ranks(cell)

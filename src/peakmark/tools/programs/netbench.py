@@ -49,13 +49,15 @@ class NetBench(common.Kernel):
         super().check(cell)
         message = common.needed_block(cell)
         least = DATAGRAM_MIN if cell.workload == "UDP" else 1  # datagrams carry a number
+        # UDP and LAT-UDP send each message as one datagram.
         most = UDP_MAX if cell.workload.endswith("UDP") else MESSAGE_MAX
-        common.need_between(cell, f"{cell.workload} messages", message, least, most, size=True)
+        common.need_between(cell, f"{cell.workload} messages", message, least, most, in_bytes=True)
         common.need_between(cell, "streams", cell.concurrency, 1, STREAMS_MAX)
-        common.need_share(cell, "total", message)
-        common.need_share(cell, "round_trips", 1)
+        common.need_share(cell, "total", least=message)
+        common.need_share(cell, "round_trips", least=1)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        # ``LAT-TCP`` gives ``LAT`` and ``TCP``. TCP and UDP alone are throughputs, with an empty first part.
         latency, _, protocol = cell.workload.rpartition("-")
         words, work = protocol, "total"
         if latency:
@@ -70,7 +72,8 @@ class NetBench(common.Kernel):
         argv.append("{address}")
         client = self.command(cell, argv, env=_ENV)
         serve = "serve --address {address} --port {port} --deadline"
-        # A server that no client reaches gives up, later than the client and before its own timeout.
+        # A server that no client reaches gives up 30 s after the client's timeout, and before its own timeout, which is
+        # 40 s later than the client's.
         deadline = common.plain(client.timeout_s + 30.0)
         return replace(client, server=self.server(client, (tool.path, *serve.split(), deadline)))
 
@@ -91,13 +94,13 @@ class NetBench(common.Kernel):
         if cell.workload.startswith("LAT-"):
             trips = common.amount(cell, "round_trips") or 0.0
             return Cost(
-                fixed_s=1.0 + common.clock_s(cell, "round_trips", 1.0),
+                fixed_s=1.0 + common.clock_s(cell, "round_trips", warmup=1.0),
                 work_s=trips * _CAUTIOUS_RTT_S / cell.concurrency,
                 memory_bytes=memory,
             )
         total = common.amount(cell, "total") or 0.0
         return Cost(
-            fixed_s=1.0 + common.clock_s(cell, "total", 1.0),
+            fixed_s=1.0 + common.clock_s(cell, "total", warmup=1.0),
             work_s=total / common.needed_block(cell) * MESSAGE_S,
             wire_bits=8 * total,
             memory_bytes=memory,

@@ -104,7 +104,9 @@ class Ping(Instrument):
         output = Output(
             self.name, times.groupdict()
         )  # in the order of the groups: min, avg, max, mdev
-        least, mean, most, deviation = (output.number(name, zero=True) * 1e-3 for name in output)
+        least, mean, most, deviation = (
+            output.number(name, allow_zero=True) * 1e-3 for name in output
+        )
         if not 0 < least <= mean <= most:
             raise ParseError(f"ping: {times[0]} are not in order above 0")
         details = {"min": least, "max": most, "mdev": deviation, "sent": sent, "received": received}

@@ -34,8 +34,9 @@ from peakmark.tools.common import Output
 
 MESSAGE_MAX = 65507
 """Largest datagram over IPv4 and UDP, in bytes."""
-# Workload -> test of qperf.
+# Workload -> name of the test of qperf that measures it.
 _TESTS = {"LAT-TCP": "tcp_lat", "LAT-UDP": "udp_lat"}
+# Line of a test: name, value, and unit, if it has one.
 _FIELD = re.compile(r"^    (\w+) += +(\S+) (ns|/sec|bytes|% cpus)?\s*$", re.MULTILINE)
 
 
@@ -58,8 +59,9 @@ class Qperf(Instrument):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
+        # One execution sends messages of this size over TCP and over UDP, so UDP's limit holds for both.
         what = "messages, over UDP too,"
-        common.need_between(cell, what, _message(cell), 1, MESSAGE_MAX, size=True)
+        common.need_between(cell, what, _message(cell), 1, MESSAGE_MAX, in_bytes=True)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         words = "{address} --listen_port {port}"
@@ -82,6 +84,7 @@ def _seconds(cell: Cell) -> int:
 
 
 def _message(cell: Cell) -> int:
+    """Return the bytes of a message: the cell's block, or 1 for a cell without one."""
     if cell.block is None:
         return 1
     return cell.block
@@ -112,7 +115,7 @@ def _row(cell: Cell, workload: str, text: str) -> Measurement:
 
 
 def _section(text: str, test: str) -> Output:
-    """Return the fields of one test.
+    """Return the fields of one test: name -> value as text.
 
     Raises:
         ParseError: the test has no result, or a time is not in ns.
