@@ -45,7 +45,7 @@ def warnings(rows: int, seed: int = 1) -> Counts:
     """Rows of a machine as restless as still counts as quiet: how many call for care."""
     for n in (3, 4, 6, 10, 20, 30):
         lot = np.random.default_rng((seed, n))
-        many = lot.normal(1.0, checks.QUIET, size=(rows, n))
+        many = lot.normal(1.0, checks.QUIET_CV, size=(rows, n))
         careful = [values for values in many if checks.is_wide(values) or checks.drift_of(values)]
         yield f"quiet rows with care, n = {n}", Count(len(careful), rows)
 

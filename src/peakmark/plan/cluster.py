@@ -253,9 +253,12 @@ def unlisted(config: Planned) -> Cluster:
             f"nodes is {json.dumps(msgspec.to_builtins(requested), ensure_ascii=False)}: without Slurm peakmark cannot list the "
             "nodes of the cluster; use nodes: any"
         )
+    # Shifted by 20 bits: MiB instead of bytes.
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     cpus = os.cpu_count() or 1
-    return Cluster("", ANY, (ANY,), cpus=cpus, memory=memory, limit=None, count=1)
+    return Cluster(
+        partition="", asked=ANY, nodes=(ANY,), cpus=cpus, memory=memory, limit=None, count=1
+    )
 
 
 def _longest(nodes: Iterable[slurm.Node]) -> int | None:
@@ -296,8 +299,9 @@ def _node_classes(
     chosen_before = set[str]()
     if earlier is not None and earlier.chosen is not None:
         chosen_before.update(earlier.chosen.nodes)
-    # Equal nodes have the same key, except for its last field, the memory. Nodes come in the order of their
-    # memory, so that the key of a group has the memory of its smallest node.
+    # Equal nodes have the same key, except for its last two fields: the measured hardware, which may be unknown,
+    # and the memory. Nodes come in the order of their memory, so that the key of a group has the memory of its
+    # smallest node. Measured nodes come first, so that nodes of unknown hardware join their groups.
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     in_order = sorted(nodes, key=attrgetter("cpus", "memory"))
     in_order.sort(key=lambda node: short_name(node.name) not in measured)
@@ -323,10 +327,18 @@ def _node_classes(
         smallest = min(members, key=attrgetter("memory"))
         names = sorted(map(attrgetter("name"), members), key=natural)
         usable = sum(map(attrgetter("usable"), members))
-        chosen = not chosen_before.isdisjoint(names)
-        size = (smallest.cpus, smallest.memory)
         stopped = {node.name: node.state for node in members if not node.usable}
-        classes.append(EqualNodes(*size, names, usable, chosen, smallest.gpus, stopped))
+        classes.append(
+            EqualNodes(
+                cpus=smallest.cpus,
+                memory=smallest.memory,
+                nodes=names,
+                usable=usable,
+                chosen=not chosen_before.isdisjoint(names),
+                gpus=smallest.gpus,
+                stopped=stopped,
+            )
+        )
     return classes
 
 
@@ -353,7 +365,7 @@ def _choose_nodes(
         return [ANY], {}
     # The configuration names the nodes.
     if requested != "all" and not isinstance(requested, Sample):
-        named = _listed(requested)
+        named = _names_of(requested)
         names = [node.name for node in nodes]
         for name in named:
             if name not in names:
@@ -377,7 +389,8 @@ def _choose_nodes(
     return sorted(sample, key=natural), {}
 
 
-def _listed(requested: str | Iterable[str]) -> list[str]:
+def _names_of(requested: str | Iterable[str]) -> list[str]:
+    """Return the key ``nodes``, which may be one name or several, as a list of names."""
     if isinstance(requested, str):
         return [requested]
     return list(requested)
@@ -407,7 +420,7 @@ def local_nodes(requested: Any) -> tuple[str, ...]:
     Raises:
         ConfigError: ``nodes`` is ``all``, a sample, or several names.
     """
-    names = _listed(requested)
+    names = _names_of(requested)
     if requested == "all" or isinstance(requested, Sample) or len(names) != 1:
         raise ConfigError(
             f"nodes is {json.dumps(msgspec.to_builtins(requested), ensure_ascii=False)}: without Slurm only this machine is "

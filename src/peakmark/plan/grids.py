@@ -116,7 +116,12 @@ def pair_cells(config: Planned, rounds: Rounds, left_out: Collection[str]) -> It
 def group_cells(config: Planned, groups: Groups) -> Iterator[Cell]:
     """Yield the cells of disk grids that have the key ``together``. Errors: as for ``cells``.
 
-    The option ``first`` names the first node of a group. ``part`` is the index of a node in its group.
+    A group of nodes that is measured at one moment has a cell for each node. The option ``first`` names the
+    first node of the group. The option ``part`` is the index of the cell's node in the group.
+
+    Args:
+        config: the completed configuration.
+        groups: index of a disk grid -> its groups, each a tuple of names of nodes.
     """
     for index, node_groups in groups.items():
         keys, place = config.disk[index], f"disk[{index}]"
@@ -303,6 +308,7 @@ def _check_possible(place: str, cell: Cell) -> None:
 
 
 def _coverages(name: str, subsystem: str) -> list[Coverage]:
+    """Return what a reference tool can measure of a subsystem."""
     return [row for row in REGISTRY[name].rows if row.subsystem == subsystem]
 
 

@@ -192,7 +192,7 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
 
 
 def clip_minutes(wanted: int, limit: int | None) -> int:
-    """Return the minutes that a job may ask for in a partition with this limit."""
+    """Return the minutes that a job may ask for in a partition with this limit; None is no limit."""
     if limit is None:
         return wanted
     return max(1, min(wanted, limit))
@@ -201,21 +201,23 @@ def clip_minutes(wanted: int, limit: int | None) -> int:
 def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
     """Return the memory of a job in MB (10^6 B), at most the memory of the node.
 
+    ``durations.megabytes`` estimates it from cells whose concurrency is a number.
+
     The word ``gpus`` of ``concurrency`` counts as the number of GPUs, any other word as all CPUs of the node.
     """
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
-    available, memory = _node_size(cells, plan.cluster)
-    numbers = []
+    node_cpus, memory = _node_size(cells, plan.cluster)
+    with_numbers = []
     for cell in cells:
         if cell.word == GPUS:
             count = max(1, gpus([cell], plan))
-            numbers.append(replace(cell, concurrency=count, word=""))
+            with_numbers.append(replace(cell, concurrency=count, word=""))
         elif cell.word:
-            numbers.append(replace(cell, concurrency=available, word=""))
+            with_numbers.append(replace(cell, concurrency=node_cpus, word=""))
         else:
-            numbers.append(cell)
-    return min(durations.megabytes(numbers, plan.config), memory)
+            with_numbers.append(cell)
+    return min(durations.megabytes(with_numbers, plan.config), memory)
 
 
 def options(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -> list[str]:
@@ -252,8 +254,14 @@ def named_options(
     """Return sbatch's options by name. Options without a value have an empty text."""
     settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
     nodes = _node_count(cells)
-    size = cpus(cells, plan, settings), megabytes(cells, plan)
-    named = {"no-requeue": "", **site_options(settings, nodes, minutes(cells, plan), *size)}
+    of_site = site_options(
+        settings,
+        nodes=nodes,
+        limit_min=minutes(cells, plan),
+        cpu_count=cpus(cells, plan, settings),
+        memory_mb=megabytes(cells, plan),
+    )
+    named = {"no-requeue": "", **of_site}
     if cells[0].node != ANY:
         named["nodelist"] = ",".join(_named_nodes(cells, plan))
     elif plan.cluster is not None and (excluded := plan.cluster.excluded(nodes)):

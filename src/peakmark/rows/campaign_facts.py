@@ -350,7 +350,7 @@ def preset_of(config: Planned) -> str:
 
 @functools.cache
 def presets() -> dict[str, dict[str, Any]]:
-    """Return name of each shipped preset -> its settings, with an empty name of the campaign."""
+    """Return name of each shipped preset -> its settings; the name of its campaign is empty."""
     found = {}
     for path in sorted(of_checkout("config/presets").glob("*.yaml")):
         preset = msgspec.convert(yamlfile.read(path), Planned)

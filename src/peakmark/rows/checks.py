@@ -29,7 +29,7 @@ HEAVY_LOSS = 0.1
 """Share of lost datagrams above which the measured rate depends on the sender's rate."""
 MOST_LOSS = 0.5
 """Share of lost datagrams above which a rate is wrong: more data is lost than arrives."""
-DEVICE = 0.9
+LEAST_DEVICE_SHARE = 0.9
 """Smallest share of the requested bytes that the disk must move; below it, memory served the rest."""
 NEAR_LIMIT = 0.7
 """Share of a cgroup's limit above which the run measures the limit rather than the disk."""
@@ -37,8 +37,10 @@ RESOLVED = 2.5
 """Largest distance from the median that rounding explains, in steps of the last printed digit: two
 steps, and half a step of tolerance.
 """
-QUIET = 0.05
-"""Coefficient of variation up to which a machine counts as quiet (docs/method.md)."""
+QUIET_CV = 0.05
+"""Coefficient of variation of a quiet machine's values, and largest relative drift that is not reported
+(docs/method.md).
+"""
 DRIFT_P = 0.015
 """Largest p-value of a trend over time that is reported."""
 SLOW_GPU = 0.03
@@ -49,7 +51,7 @@ STEAL = 0.02
 """Largest share of the CPUs' time that a hypervisor may take without a warning."""
 HELD_BACK = 0.01
 """Largest share of the time for which a quota may hold threads back without a warning."""
-POOL = 4.0
+LEAST_POOL = 4.0
 """Smallest pool, as a multiple of the last-level cache, whose accesses mostly go to DRAM."""
 WIDE = ("avx2", "avx512")
 """Instruction sets whose multiplications may run below the nominal clock by design."""
@@ -67,10 +69,12 @@ def above_limit(measured: RowRuns) -> Messages:
     if row.share is None:
         return
     if row.share <= MOST:
+        # The value is not above its limit, but one of its runs may be.
         most = max(measured.values_of("share"))
         if most > ABOVE:
             yield message("above-limit", Trust.CARE, case="run", share=most)
         return
+    # The case chooses the message's text.
     case = ""
     if row.limit_kind == "at_most":
         case = "bound"
@@ -112,28 +116,29 @@ def scatter(measured: RowRuns) -> Messages:
 
 
 @cache
-def widest(n: int) -> float:
+def largest_quiet_cv(n: int) -> float:
     """Return the coefficient of variation that 2 % of the rows with ``n`` runs exceed on a quiet machine.
 
-    A row has at least two runs. The sample variance of normal values is distributed as chi-squared with
-    n - 1 degrees of freedom.
+    ``n`` is at least 2. The values of a quiet machine are taken as normal, with the true coefficient
+    ``QUIET_CV``. Their sample variance is distributed as chi-squared with n - 1 degrees of freedom.
     """
     from scipy import special  # not scipy.stats, which takes longer to import than these checks
 
+    # The quantile 0.98 of chi-squared with n - 1 degrees of freedom.
     quantile = 2 * float(special.gammaincinv((n - 1) / 2, 0.98))
-    return QUIET * math.sqrt(quantile / (n - 1))
+    return QUIET_CV * math.sqrt(quantile / (n - 1))
 
 
 def is_wide(values: Sequence[float]) -> bool:
     """Return whether the values spread more than on a quiet machine."""
     summary = statistics.summarise(values)
-    return summary.cv is not None and summary.cv > widest(summary.n)
+    return summary.cv is not None and summary.cv > largest_quiet_cv(summary.n)
 
 
 def drift_of(values: Sequence[float]) -> statistics.Drift | None:
-    """Return the trend of values in order of time; None unless it is significant and above ``QUIET``."""
+    """Return the trend of values in order of time; None unless it is significant and above ``QUIET_CV``."""
     trend = statistics.drift(values)
-    if trend is None or trend.p > DRIFT_P or abs(trend.relative) <= QUIET:
+    if trend is None or trend.p > DRIFT_P or abs(trend.relative) <= QUIET_CV:
         return None
     return trend
 
@@ -174,6 +179,7 @@ def lost_share(run: Line) -> float:
     """Return the share of lost datagrams, or of lost round trips, in a run."""
     if run.loss:
         return float(run.loss)
+    # Without the number of sent datagrams, add up the lost and the completed round trips.
     lost = run.lost or 0
     sent = run.sent or lost + (run.round_trips or 0)
     return float(lost / sent) if lost else 0.0
@@ -200,7 +206,7 @@ def never_reached_device(measured: RowRuns) -> Messages:
             shares.append(run.device_bytes / run.work)
     if ram:
         yield message("cached", Trust.NO, case="memory", file_system=ram[0])
-    elif shares and min(shares) < DEVICE:
+    elif shares and min(shares) < LEAST_DEVICE_SHARE:
         yield message("cached", Trust.NO, share=min(shares))
     elif "no" in measured.texts("direct"):
         yield message("cached", Trust.NO, case="buffered")
@@ -424,7 +430,7 @@ def concurrency(measured: RowRuns) -> Messages:
 
 
 def pool_in_cache(measured: RowRuns) -> Messages:
-    """Report pools smaller than ``POOL`` times the last-level cache, which measure the cache instead."""
+    """Report pools smaller than ``LEAST_POOL`` times the last-level cache, which measure the cache instead."""
     row = measured.row
     all_caches = measured.fact("cpu", "caches") or ()
     caches = [cache for cache in all_caches if cache["type"] != "instruction"]
@@ -436,11 +442,11 @@ def pool_in_cache(measured: RowRuns) -> Messages:
     # If the placement is not known, each thread is assumed to have its own last-level cache.
     assumed = last["size"] * min(last["count"], row.concurrency)
     held = max(measured.values_of("placed_cache_bytes"), default=assumed)
-    if min(pools) < POOL * held:
-        sizes = {"pool": min(pools), "held": held, "needed": POOL * held}
+    if min(pools) < LEAST_POOL * held:
+        sizes = {"pool": min(pools), "held": held, "needed": LEAST_POOL * held}
         texts = {name: format_size(int(size)) for name, size in sizes.items()}
         level = str(last["level"])
-        yield message("cached", Trust.NO, case="pool", times=POOL, level=level, **texts)
+        yield message("cached", Trust.NO, case="pool", times=LEAST_POOL, level=level, **texts)
 
 
 # -- all checks

@@ -30,9 +30,9 @@ CHANCE = 0.05
 """Probability of a false finding: nothing differs in the campaign, but a sentence states a difference."""
 LEAST_DIFFERENCE = 1.05
 """Factor between the values of two rows up to which they count as level."""
-TESTED = 3
+LEAST_TESTED = 3
 """Fewest repetitions of each choice for which a difference is tested."""
-GAPS = {1: 3.0, 2: 0.75}
+LEAST_GAPS = {1: 3.0, 2: 0.75}
 """Number of points in a group -> smallest gap between the ranges of the two choices, as a multiple of
 the larger range, at which the choices differ.
 
@@ -66,9 +66,9 @@ COMPARED = [
 ]  # fmt: skip
 """Columns of a table's rows that the pairs and their sentences use: all others are copied for each pair."""
 INNER = {"Workloads": ("of_block", "of_threads"), "Block size": ("of_workload", "of_threads")}
-"""Topic -> column that a group of pairs shares, and column that a part of the group also shares.
+"""Topic -> (column that a group of pairs shares, column that a part of the group also shares).
 
-For other topics they are workload and block.
+For topics that are not listed, these columns are ``of_workload`` and ``of_block``.
 """
 
 
@@ -93,7 +93,7 @@ def pairs_of_table(
             # The areas of LAT are chosen to be in different cache levels.
             on.remove("cache_level")
         pairs = paired(own[own[factor].eq(first)], own[own[factor].eq(second)], on)
-        # The words that differ name the choices, those that are equal name the points.
+        # Words that differ within pairs name the two choices. Words that are equal name the points.
         differing = [word for word in POINT if pairs[word].ne(pairs[f"{word}_other"]).any()]
         if not differing:
             continue
@@ -117,10 +117,15 @@ def pairs_of_table(
 def choices_of(
     own: pd.DataFrame, labels: Labels, compare: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, str, Any, Any]]:
-    """Yield topic, compared column, and two of its values, for each comparison.
+    """Yield (topic, compared column, its first value, its second value) for each comparison.
 
-    These are pairs of workloads, neighbouring block sizes, neighbouring numbers of threads, and the most
-    and the fewest threads.
+    The compared values are pairs of workloads, neighbouring block sizes, neighbouring numbers of threads, and
+    the most and the fewest threads. For blocks and threads, the first value is the larger one.
+
+    Args:
+        own: rows of peakmark's kernel.
+        labels: labels of the table.
+        compare: pairs of workloads that are compared besides ``WORKLOADS``.
     """
     for first, second in [*WORKLOADS[labels.table.subsystem], *compare]:
         if {first, second} <= set(own["workload"]):
@@ -211,14 +216,18 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs of all tables with ``direction`` and ``certainty``.
 
     ``direction`` is 1 if the first choice is faster, -1 if the second is, 0 if they are level, and empty
-    without a clear result. The parts of a group without a clear result are judged by themselves.
+    without a clear result. Each group of points (see ``grouped``) is judged as a whole. If a group has no
+    clear result, each part of it is judged by itself.
     """
     key = ["table", *CHOICES, "group"]
-    groups = judge(pairs, key, GAPS)
+    groups = judge(pairs, key, gaps=LEAST_GAPS)
     found = pairs.join(groups[["direction", "certainty"]], on=key)
     is_open = found["direction"].isna()
-    tested = int(groups["n"].ge(TESTED).sum())
-    parts = judge(pairs[is_open], [*key, "part"], dict.fromkeys(GAPS, math.inf), tested)
+    tested = int(groups["n"].ge(LEAST_TESTED).sum())
+    # For a part of one or two points no gap is wide enough: only the p-value counts. The tests of the groups count
+    # as tests too, so that the parts do not make false findings more frequent.
+    no_gaps = dict.fromkeys(LEAST_GAPS, math.inf)
+    parts = judge(pairs[is_open], [*key, "part"], gaps=no_gaps, tested=tested)
     open_pairs = pairs[is_open].join(parts[["direction", "certainty"]], on=[*key, "part"])
     return pd.concat([found[~is_open], open_pairs]).sort_index()
 
@@ -233,11 +242,14 @@ def judge(
     permutation test is at most ``CHANCE`` divided by the number of tested groups, or the gap between the
     ranges is large enough.
 
+    A group with fewer than ``LEAST_TESTED`` repetitions is not tested. Its values may overlap, and only the
+    factor counts; ``certainty`` says so.
+
     Args:
         pairs: pairs of all tables.
         key: columns that a group shares.
-        gaps: see ``GAPS``.
-        tested: number of groups that were tested before.
+        gaps: number of points -> smallest gap that suffices, see ``LEAST_GAPS``.
+        tested: number of groups that were tested before, for the correction of ``CHANCE``.
     """
     groups = pairs.groupby(key, sort=False).agg(
         points=("point", "size"),
@@ -249,7 +261,7 @@ def judge(
         arrangements=("arrangements", "sum"),
         is_level=("is_level", "all"),
     )
-    is_tested = groups["n"].ge(TESTED)
+    is_tested = groups["n"].ge(LEAST_TESTED)
     # Only two arrangements of the values separate the choices completely: one for each direction.
     log_p = math.log(2) - groups["arrangements"]
     is_significant = log_p <= math.log(CHANCE / max(1, tested + is_tested.sum()))
@@ -274,11 +286,11 @@ def sentences(table: Table, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
         table: table of the pairs.
         pairs: pairs of the table, as ``judged`` returns them.
     """
-    # Pairs of workloads have no word for one.
+    # Where workloads are compared, ``of_workload`` is empty: the workloads are the choices.
     workloads = pairs[pairs["of_workload"].ne("")].drop_duplicates("of_workload")
     for _, every in pairs.groupby(CHOICES, sort=False):
         clear = every.dropna(subset="direction")
-        # A range such as 1.1 to 350 times would say little on either end.
+        # Factors of 100 and more have a sentence of their own: "1.1 to 350 times" would say little.
         is_large = np.log10(clear["factor"]).abs().ge(2)
         for _, same in clear.groupby(["direction", "certainty", is_large], sort=False):
             yield sentence(table, same, every, workloads)
@@ -287,9 +299,13 @@ def sentences(table: Table, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def sentence(
     table: Table, pairs: pd.DataFrame, every: pd.DataFrame, workloads: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return the line of ``findings`` for pairs with the same result, of every pair with these choices.
+    """Return the line of ``findings`` for pairs with the same result.
 
-    ``workloads`` has a pair of each workload of the table.
+    Args:
+        table: table of the pairs.
+        pairs: pairs with the same result.
+        every: all pairs with the same choices, whatever their result.
+        workloads: one pair for each workload of the table.
     """
     pair = pairs.iloc[0]
     better, worse, factors = pair["first"], pair["second"], pairs["factor"]
@@ -321,14 +337,15 @@ def sentence(
 
 
 def covered_points(pairs: pd.DataFrame, every: pd.DataFrame, workloads: pd.DataFrame) -> str:
-    """Return the part of a sentence that says at which of every pair it holds.
+    """Return the part of a sentence that says at which points it holds.
 
     Examples are `` at all 7 points``, `` for RS at 64 KiB with 1 thread`` and `` at 6 of 7 points, not for RS``.
-    If every pair is of some workloads of the table only, these are named.
+    If ``every`` has only some of the table's workloads, they are named. Arguments: as for ``sentence``.
     """
     if len(pairs) == len(every) > 2:
         of_some = words_for(every.drop_duplicates("of_workload"), workloads, ["of_workload"])
         return f"{of_some} at all {len(every)} points"
+    # One or two points are named in full: no pair is left from which they need to be distinguished.
     if len(every) <= 2:
         return words_for(pairs, every.head(0), [*POINT])
     where = words_for(pairs, every, [*POINT])
@@ -338,11 +355,11 @@ def covered_points(pairs: pd.DataFrame, every: pd.DataFrame, workloads: pd.DataF
 
 
 def words_for(pairs: pd.DataFrame, every: pd.DataFrame, columns: Sequence[str]) -> str:
-    """Return the words for some of every pair, such as `` for RS, for WS at 64 KiB``; empty for all.
+    """Return the words for some pairs, such as `` for RS, for WS at 64 KiB``; empty if they are all pairs.
 
     Args:
-        pairs: the pairs.
-        every: the pairs from which the words distinguish them.
+        pairs: the pairs to name.
+        every: all pairs, from which the words distinguish ``pairs``.
         columns: columns of ``POINT`` that may be named.
     """
     if not columns or len(pairs) == len(every):
@@ -354,6 +371,7 @@ def words_for(pairs: pd.DataFrame, every: pd.DataFrame, columns: Sequence[str]) 
     texts = []
     for below, words in names.items():
         text = ""
+        # A word is empty if its column names the choices, or if the points have no such part.
         if any(words):
             # A word for threads may be ``on 8 cores``.
             text = " " if words[0].startswith("on ") else f" {POINT[column]} "
@@ -390,6 +408,7 @@ def percents(shares: pd.Series) -> str:
 
 def times(factors: pd.Series) -> str:
     """Return ``2.1 times`` or ``2.1 to 130 times``."""
+    # ``.2g`` would write 130 as 1.3e+02.
     texts = [
         f"{factor:.2g}" if factor < 100 else f"{factor:.0f}"
         for factor in (factors.min(), factors.max())

@@ -43,7 +43,11 @@ PRIVATE_CACHES = ("L1", "L2")
 
 
 def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any]]:
-    """Return each class of equal nodes with its rows: their commands, and the values of good nodes."""
+    """Return the entries of ``check.json``: for each class of equal nodes a dict with ``equipment`` and ``rows``.
+
+    ``equipment`` has the fields of ``Equipment``. ``rows`` are the dicts of ``_row`` with ``is_headline``,
+    the headlines first.
+    """
     commands = _commands(results)
     promised = {entry["point"]: entry["amount"] for entry in frames.campaign["promises"]}
     rows = _usable(frames.rows)
@@ -57,20 +61,21 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
             if row is not None:
                 known[place] = row
         equipment = nodes.iloc[0][[*Equipment._fields]].fillna("").to_dict()
-        first = _headlines(own[own["place"].isin(known)], nodes)
+        headlines = _headlines(own[own["place"].isin(known)], nodes)
         listed = []
-        for place in dict.fromkeys([*first, *known]):
+        for place in dict.fromkeys([*headlines, *known]):
             row = known[place]
-            row["is_headline"] = place in first or row["promised"] is not None
+            row["is_headline"] = place in headlines or row["promised"] is not None
             listed.append(row)
         classes.append({"equipment": equipment, "rows": listed})
     return classes
 
 
 def _headlines(rows: pd.DataFrame, nodes: pd.DataFrame) -> list[str]:
-    """Return the places of the rows of ``HEADLINES``, in their order.
+    """Return the places of the rows of ``HEADLINES``, in the order of ``HEADLINES``.
 
-    If the campaign has none of them, its first row takes their place: a check needs a headline.
+    If no row belongs to a headline, return the place of the first row: a check needs a headline. The list is
+    empty only without rows.
     """
     places = []
     for headline in HEADLINES:
@@ -150,7 +155,7 @@ def _row(
 
 
 def bound(lowest: float, highest: float, *, is_time: bool) -> float:
-    """Return the value that every good node reaches.
+    """Return the value that every good node reaches: a lower bound for rates, an upper bound for times.
 
     It is beyond the worst end of the class's interval by the factor between both ends, but at least by
     ``LEAST_MARGIN``.

@@ -37,22 +37,22 @@ LEAST_PARTNERS = 3
 """Fewest partners with which a node is measured before it, and not one of its pairs, is called slow."""
 LEAST_PAIRS = 6
 """Fewest pairs that can be compared with each other."""
-RATE = 0.05
+FALSE_DISCOVERY_RATE = 0.05
 """False discovery rate: expected share of healthy nodes among the nodes that are called slow."""
 CUT = 2.5
 """Nodes within this distance of a class's median, in standard deviations, form the bulk of the class."""
 ROUNDS = 10
 """Largest number of refinements of a class's bulk (see ``CUT``), which seldom changes after the third."""
 NORMAL = NormalDist()
-QUANTILES = (0.25, 0.5, 0.5)
-"""Quantile of the rates of pairs of healthy nodes that counts as usual, in each pass.
+USUAL_QUANTILES = (0.25, 0.5, 0.5)
+"""For each pass, the quantile of the pairs' logarithms (higher is slower) that is taken as the usual pair.
 
-The first is below the median, because a slow rack can make most pairs slow. The passes after it know
-the slow nodes.
+In the first pass the slow nodes are not known yet. Its quantile is below the median, because a slow rack can
+make most pairs slow. Later passes leave out pairs with a node that the pass before found slow.
 """
 SPREADS = 4.0
 """A slow pair is behind by more than ``DELTA`` and this many standard deviations of the other pairs."""
-DEVIATION = 1.4826
+SD_OF_MAD = 1.4826
 """Standard deviation of normally distributed values, as a multiple of their median absolute deviation."""
 
 Kind = Literal["node", "pair"]
@@ -228,10 +228,11 @@ def smallest_distances(of_class: ClassLogs) -> dict[Hashable, float]:
     from scipy import stats
 
     # The p-value of the only slow node among these nodes, see ``_is_significant``.
-    p = RATE / len(of_class.nodes)
+    p = FALSE_DISCOVERY_RATE / len(of_class.nodes)
     distances = []
     for better_ends, medians in zip(of_class.logs[0].T, of_class.logs[1].T, strict=True):
         _, scale, freedom = _bulk(medians)
+        # Without the slow node, the bulk has at most one node less than the class.
         freedom = min(freedom, np.isfinite(medians).sum() - 2.0)
         beyond_others = stats.t.isf(p, freedom) * _standard_error(scale, freedom)
         width = np.nanmedian(medians - better_ends)
@@ -285,7 +286,7 @@ def _compare_with_class(logs: Array) -> tuple[Array, Array]:
 
 
 def _is_significant(p: Array) -> NDArray[np.bool_]:
-    """Return whether each node is significantly slow in each row, at the false discovery rate ``RATE``.
+    """Return whether each node is significantly slow in each row, at the false discovery rate ``FALSE_DISCOVERY_RATE``.
 
     The rate limits the share of healthy nodes among those that are found. Source: Benjamini and
     Bogomolov, Journal of the Royal Statistical Society B 76 (2014), pages 297-318.
@@ -297,9 +298,11 @@ def _is_significant(p: Array) -> NDArray[np.bool_]:
 
     # The smallest adjusted p-value of a node's rows is the p-value of the node (Simes).
     by_row = stats.false_discovery_control(p, axis=1)
-    is_selected = stats.false_discovery_control(by_row.min(axis=1)) <= RATE
+    is_selected = stats.false_discovery_control(by_row.min(axis=1)) <= FALSE_DISCOVERY_RATE
     # Within the selected nodes the rate is scaled by the share of nodes selected.
-    found: NDArray[np.bool_] = is_selected[:, None] & (by_row <= RATE * is_selected.mean())
+    found: NDArray[np.bool_] = is_selected[:, None] & (
+        by_row <= FALSE_DISCOVERY_RATE * is_selected.mean()
+    )
     return found
 
 
@@ -357,7 +360,7 @@ def list_slow_nodes(rows: pd.DataFrame) -> pd.DataFrame:
 # -- slow nodes and pairs on the network
 
 
-FURTHER = ["low", "behind", "high", "pairs"]
+PART_COLUMNS = ["low", "behind", "high", "pairs"]
 """Columns of a frame of slow nodes or pairs, whose index has their names.
 
 ``behind`` is the distance to the usual pair, and ``low`` and ``high`` are the ends of its confidence
@@ -381,11 +384,11 @@ def list_slow_parts(
     of_links = rows[schema.shows_link(rows)]
     behind = {name: frozenset(nodes) for name, nodes in known.items()}
     found = [pd.DataFrame()]
-    for place, pairs in of_links.groupby(["table", "place"], sort=False):
+    for key, pairs in of_links.groupby(["table", "place"], sort=False):
         by_time = {pair: values for (pair, _), values in values_of(pairs, runs).items()}
         # Keep the order of the rows: the order of the runs must not decide how ties are listed.
         measured = {pair: by_time[pair] for pair in pairs["node"]}
-        name, point = map(str, place)
+        name, point = map(str, key)
         table = BY_NAME[name]
         parts = slow_parts(measured, table.lower_is_better, behind)
         found.append(parts.assign(table=name, point=point, subsystem=table.subsystem))
@@ -405,14 +408,15 @@ def slow_parts(
         known: switch or uplink -> nodes behind it.
     """
     if len(measured) < LEAST_PAIRS:
-        return pd.DataFrame()
+        return pd.DataFrame()  # too few pairs to say what is usual
     sign = 1 if lower_is_better else -1
     pairs = frame_of_pairs(
         {name: sign * np.log(values) for name, values in measured.items()}, known
     )
-    slow = pd.DataFrame(columns=FURTHER, dtype=float)
-    # Which nodes are slow depends on the usual pair, and the usual pair is one of healthy nodes.
-    for quantile in QUANTILES:
+    slow = pd.DataFrame(columns=PART_COLUMNS, dtype=float)
+    # Which nodes are slow depends on the usual pair, and the usual pair is one of healthy nodes. So each pass
+    # computes the usual pair without the nodes that the pass before found slow.
+    for quantile in USUAL_QUANTILES:
         is_healthy = ~(pairs["client"].isin(slow.index) | pairs["server"].isin(slow.index))
         logs = pairs["log"].where(is_healthy)
         usual = logs.groupby(pairs["uplinks"]).transform("quantile", quantile)
@@ -468,7 +472,7 @@ def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
             low, high = interval.low, interval.high
             middle = statistics.median(values)
             lines[node] = {"low": low, "behind": middle, "high": high, "pairs": len(values)}
-    return pd.DataFrame.from_dict(lines, orient="index", columns=FURTHER, dtype=float)
+    return pd.DataFrame.from_dict(lines, orient="index", columns=PART_COLUMNS, dtype=float)
 
 
 def slow_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -478,7 +482,7 @@ def slow_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
         pairs: frame of the pairs of healthy nodes, with the column ``behind``.
     """
     behind = pairs["behind"]
-    spread = DEVIATION * (behind - behind.median()).abs().median()
+    spread = SD_OF_MAD * (behind - behind.median()).abs().median()
     slow = pairs[behind > DELTA + SPREADS * spread]
     return slow.assign(
         low=slow["behind"] + slow["log_low"] - slow["log"],
@@ -492,7 +496,7 @@ def parts_of(kind: Kind, slow: pd.DataFrame, sign: int) -> pd.DataFrame:
 
     Args:
         kind: what the lines of ``slow`` are.
-        slow: frame with the columns ``FURTHER``.
+        slow: frame with the columns ``PART_COLUMNS``.
         sign: 1 for times, -1 for rates.
     """
     ordered = slow.sort_values("behind", ascending=False, kind="stable")

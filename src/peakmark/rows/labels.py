@@ -1,4 +1,4 @@
-"""Name the rows of a table, and choose those that stand for others: of a typical node, or of a headline."""
+"""Name the rows of a table, and choose the rows that represent it: of a typical node, or of a headline."""
 
 from __future__ import annotations
 

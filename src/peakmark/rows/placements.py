@@ -18,17 +18,21 @@ from peakmark.formatting import natural, significant, value_range
 from peakmark.messages import Message, message, words
 from peakmark.rows.schema import GAP, CampaignFrames
 
-STAYED, SHARE = 3, 0.05
-"""Fewest runs that began and ended in a band, and their smallest share of the runs.
+LEAST_RUNS, LEAST_SHARE = 3, 0.05
+"""Fewest runs that a band needs, and their smallest share of the runs of the two CPUs. Only runs that began
+and ended in the band count.
 
 With fewer, runs that something else slowed down look like a band (simulated: docs/method.md).
 """
-SLOWER = 0.3
-"""Share by which DRAM may be slower than usual without a cause: idle machines vary as much (docs/method.md)."""
-READ = 3
-"""Fewest readings of DRAM from which the usual rate is known."""
-UNCHANGED = 0.02
-"""Largest relative difference from the median of a row's other runs at which a run counts as unchanged."""
+LEAST_MEMORY_LOAD = 0.3
+"""Memory load (``add_memory_load``) above which others disturbed a run. Idle machines vary as much (docs/method.md)."""
+LEAST_READINGS = 3
+"""Fewest runs with a reading of DRAM from which the usual rate is known."""
+UNCHANGED_WITHIN = 0.02
+"""Largest relative difference from the median of a row's reference runs at which a run counts as unchanged.
+
+The reference runs are those of the usual band (``mark_usual``), or the undisturbed ones (``add_neighbours``).
+"""
 DISTANCES = {15e-9: "same-core", 80e-9: "same-cache", np.inf: "no-cache"}
 """Core-to-core time in s, up to which two CPUs usually have this distance -> case of message ``distance``.
 
@@ -53,7 +57,7 @@ def add_placements(runs: pd.DataFrame, facts: Mapping[str, Mapping[str, Any]]) -
             the same cores.
     """
     virtual = [host for host in facts if (facts[host].get("cpu") or {}).get("virtualised")]
-    # A run of C2C on two CPUs takes no readings: its value is the same quantity and stands for both.
+    # A run of C2C on two CPUs takes no readings. Its value is itself a core-to-core time, and fills both columns.
     is_reading = runs["workload"].eq("C2C") & runs["placed_threads"].eq(2)
     runs = runs.fillna(dict.fromkeys(READINGS, runs["value"].where(is_reading)))
     return runs.pipe(add_bands, virtual).pipe(add_memory_load).pipe(add_neighbours).pipe(mark_usual)
@@ -86,7 +90,7 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
         runs: the runs of two CPUs of a host.
     """
     before, after = runs[READINGS].to_numpy().T
-    # The times at which a band begins, except the first band.
+    # The times at which a band begins, except the first band: each is at least ``GAP`` times the time below it.
     ordered = np.sort([*before, *after])
     starts = ordered[1:][ordered[1:] >= GAP * ordered[:-1]]
     # The number of the band in which each run began, and the runs that ended in the same band.
@@ -98,7 +102,7 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
     longest, shortest = (of_band[READINGS].transform(name).T for name in ("max", "min"))
     count = of_band["record"].transform("nunique")
     is_narrow = longest.max() < GAP * shortest.min()
-    is_band = count.ge(max(STAYED, SHARE * runs["record"].nunique())) & (
+    is_band = count.ge(max(LEAST_RUNS, LEAST_SHARE * runs["record"].nunique())) & (
         is_narrow | count.eq(count.max())
     )
     medians: pd.Series[Any] = of_band[READINGS[0]].transform("median")
@@ -123,19 +127,21 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     A band (column ``band``) is one placement of the CPUs, told by a core-to-core time. The usual band of a row
     on a host is the one with most of its runs; of two with equally many, the one with more runs of all rows on
     the host. If bands make no difference to a row, all its undisturbed values are usual: if it has no band, or
-    if no value is more than ``UNCHANGED`` off the median of the usual band.
+    if no value is more than ``UNCHANGED_WITHIN`` off the median of the usual band.
     """
     # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     row = [valid[name] for name in ROW_ON_HOST]
     of_row = valid.groupby([*ROW_ON_HOST, "band"])["value"].transform("size")
     of_host = valid.groupby(["host", "band"])["value"].transform("size")
-    # The second term is below 1, so that it decides only between bands with equally many runs of the row.
+    # The second term decides only between bands with equally many runs of the row: it is at most 1, and 1 only
+    # if there is no other band.
     often = of_row + of_host / len(runs)
     is_usual = often.eq(often.groupby(row).transform("max"))
     median = valid["value"].where(is_usual).groupby(row).transform("median")
     # A row without any band has no median: a comparison with it is False, so that none of its runs is apart.
-    is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED) & ~is_usual
+    is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED_WITHIN) & ~is_usual
+    # If no run of a row is apart, bands make no difference to it, and all its runs are usual.
     chosen = valid.index[is_usual | ~is_apart.groupby(row).transform("any")]
     return runs.assign(is_usual=runs.index.isin(chosen))
 
@@ -147,27 +153,29 @@ def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
     """Add ``memory_load``: share by which the slower of a run's two readings of DRAM is below the usual rate.
 
     The usual rate is the median of the runs with as many threads on this host in this band. The load is
-    empty if these are fewer than ``READ``.
+    empty if these are fewer than ``LEAST_READINGS``.
     """
     rate = runs[PROBES].min(axis=1)
     alike = rate.groupby(
         [runs[name] for name in ("host", "measured_concurrency", "band")], dropna=False
     )
     load = 1 - rate / alike.transform("median")
-    return runs.assign(memory_load=load.where(alike.transform("count") >= READ))
+    return runs.assign(memory_load=load.where(alike.transform("count") >= LEAST_READINGS))
 
 
 def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add to ``causes`` what another guest or program took: execution pipes of a core, or bandwidth of DRAM.
+    """Add the cause ``neighbours`` to runs from which another guest or program took something.
 
-    A run was not disturbed if its value differs by at most ``UNCHANGED`` from the median of the undisturbed
-    runs of its row in its band.
+    It took execution pipes of a core (``held_up_cores``) or bandwidth of DRAM (``memory_load``). A run has no
+    such cause if its value differs by at most ``UNCHANGED_WITHIN`` from the median of the undisturbed runs of
+    its row in its band. Without undisturbed runs this is not known, and the run has the cause.
     """
-    is_found = runs["held_up_cores"].gt(0) | runs["memory_load"].gt(SLOWER)
+    is_found = runs["held_up_cores"].gt(0) | runs["memory_load"].gt(LEAST_MEMORY_LOAD)
     is_clean = runs["causes"].eq("") & runs["disturbed"].eq("") & ~is_found
     values = runs["value"].where(is_clean)
     usual = values.groupby([runs[name] for name in (*ROW_ON_HOST, "band")], dropna=False)
-    is_unchanged = (runs["value"] / usual.transform("median") - 1).abs() <= UNCHANGED
+    # Without undisturbed runs the median is NaN, and the comparison is False.
+    is_unchanged = (runs["value"] / usual.transform("median") - 1).abs() <= UNCHANGED_WITHIN
     causes = runs["causes"].mask(is_found & ~is_unchanged, runs["causes"] + " neighbours")
     return runs.assign(causes=causes.str.strip())
 
@@ -177,6 +185,7 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
 
 def describe(frames: CampaignFrames) -> Iterator[Message]:
     """Yield a sentence on the placements of the first host that had several; nothing if no host had."""
+    # Attempt 0 is the execution that counts; the others are disturbed executions that were repeated.
     runs = frames.runs[frames.runs["attempt"].eq(0) & frames.runs["core_to_core_before"].notna()]
     hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
     if not hosts:

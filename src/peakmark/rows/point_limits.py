@@ -153,7 +153,7 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
 
 
 def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Question]:
-    """Return host, limit and question for the host with the best limit: the highest rate or the lowest time.
+    """Return (host, limit, question) for the host with the best limit: the highest rate or the lowest time.
 
     The limits of the hosts may differ. The best is taken, so that no host can exceed the limit. An unknown
     limit counts as the best.
@@ -170,9 +170,9 @@ def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Questi
 
 
 def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Question]]:
-    """Return host, limit and question for each host that measured a point and has facts.
+    """Return (host, limit, question) for each host that measured a point and has facts.
 
-    If no host has facts, return one answer without a host.
+    If no host has facts, return a single triple, whose host is None.
     """
     answers: list[tuple[str | None, Limit, Question]] = []
     measured = [] if point.hosts is None else sorted(point.hosts, key=natural)

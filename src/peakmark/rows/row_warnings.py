@@ -29,14 +29,14 @@ DISAGREEMENT = 1.5
 """Ratio of two programs, as the median over their common rounds, above which they disagree."""
 FLUSH_S = 1e-3
 """Duration below which a flush wrote nothing to the medium, s."""
-FLUSHED = 1e8
+FLUSHED_BYTES = 1e8
 """Number of written bytes above which a flush that is shorter than ``FLUSH_S`` is reported."""
-THROTTLED = 0.9
+LEAST_CLOCK_SHARE = 0.9
 """Share of the highest clock known for the same work below which a row has a warning."""
-WRITTEN = ("instruction set", "stores", "sync", "fill")
-"""Titles of settings in which another program may differ from peakmark's kernel."""
-ALWAYS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
-"""Program -> settings that the configuration does not change."""
+COMPARED_SETTINGS = ("instruction set", "stores", "sync", "fill")
+"""Titles of the settings in which other programs are compared with peakmark's kernel."""
+FIXED_SETTINGS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "the widest"}}
+"""Program -> title of a setting -> its value, for settings that the configuration cannot change."""
 WRONG = "wrong: "
 """Beginning of a note on a printed value that must not be used."""
 WHOLE_ROW = ("loopback",)
@@ -142,7 +142,7 @@ def points_of(rows: pd.DataFrame, runs: pd.DataFrame, results: Results) -> Itera
 
 
 def runs_by_row(runs: pd.DataFrame) -> dict[tuple[str, str], list[Line]]:
-    """Return point and instrument -> its lines of ``runs``; an empty list for others."""
+    """Return (point, instrument) -> its lines of ``runs``, as a defaultdict: rows without runs have an empty list."""
     of_rows: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for run in schema.lines(runs):
         of_rows[run.point, run.instrument].append(run)
@@ -266,7 +266,7 @@ def small_solves(point: MeasuredPoint) -> Messages:
 def setting_deviations(point: MeasuredPoint) -> Messages:
     """Report references whose settings differ from the settings of peakmark's kernel.
 
-    A report does not print all settings of its programs.
+    Values from a printed report are skipped: a report does not print all settings of its programs.
     """
     own = json.loads(point.own.row.settings) if point.own else {}
     for instrument, measured in point.measured.items():
@@ -278,16 +278,18 @@ def setting_deviations(point: MeasuredPoint) -> Messages:
 def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -> list[str]:
     """Return the settings in which a program differs from peakmark's kernel, as texts.
 
-    A text reads ``fill overwrite, not new``.
+    Each text has the setting's title, the program's value, and the kernel's value. The text ``fill overwrite,
+    not new`` says that the program overwrites a file, while the kernel writes a new one.
 
     Args:
         own: settings of peakmark's kernel.
         program: name of the other program.
         other: settings of the other program.
     """
-    used = {**other, **ALWAYS.get(program, {})}
+    # A setting of the kernel that is ``auto`` agrees with any value.
+    used = {**other, **FIXED_SETTINGS.get(program, {})}
     found = []
-    for title in WRITTEN:
+    for title in COMPARED_SETTINGS:
         wanted = own.get(title, "auto")
         if title in used and wanted not in ("auto", used[title]):
             found.append(f"{title} {used[title]}, not {wanted}")
@@ -299,6 +301,7 @@ def notes_on_printed_values(point: MeasuredPoint) -> Messages:
     for instrument, measured in point.measured.items():
         if not measured.row.printed_in:
             continue
+        # The keys are the notes of all runs, each once, in their order.
         notes = dict[str, None]()
         for text in measured.texts("program_warnings"):
             notes.update(dict.fromkeys(json.loads(text)))
@@ -322,7 +325,7 @@ def limit_remarks(point: MeasuredPoint) -> Messages:
 
 def clock_below_best(row: Line) -> Messages:
     """Report a clock that is clearly below the highest clock known for the same work."""
-    if row.clock_share is not None and row.clock_share < THROTTLED:
+    if row.clock_share is not None and row.clock_share < LEAST_CLOCK_SHARE:
         yield message(
             "slowed-down",
             Trust.CARE,
@@ -342,7 +345,7 @@ def nodes_with_host_cache(kept: pd.DataFrame, results: Results) -> set[str]:
     is_kernel = kept["instrument"].eq(KERNELS["disk"]) & kept["table"].eq("disk_throughput")
     writes = kept[is_kernel & kept["workload"].str.startswith("W")]
     of_rows = writes.groupby(["point", "node", "host"])[["flush_seconds", "work"]].max()
-    is_fast = of_rows["flush_seconds"].lt(FLUSH_S) & of_rows["work"].gt(FLUSHED)
+    is_fast = of_rows["flush_seconds"].lt(FLUSH_S) & of_rows["work"].gt(FLUSHED_BYTES)
     nodes = set()
     for _, node, host in of_rows.index[is_fast]:
         if (results.facts_for(node, host).get("cpu") or {}).get("virtualised"):
@@ -356,7 +359,7 @@ def nodes_with_host_cache(kept: pd.DataFrame, results: Results) -> set[str]:
 def summarise_warnings(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]]) -> pd.DataFrame:
     """Add to each row the trust in its value, and the codes of its warnings.
 
-    ``wrong_codes`` are the codes of the warnings because of which no sentence uses the value.
+    ``wrong_codes`` are the codes of warnings that make the value unusable in the report's sentences.
     """
     trusts, codes, wrong = [], [], []
     columns = rows[["point", "instrument", "n"]]

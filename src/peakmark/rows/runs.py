@@ -137,16 +137,17 @@ def lines_without_value(results: Results) -> Iterator[Line]:
         lacks_unit = refused.cell.workload in (*UNITS, *NUMA, *MATRIX)
         if lacks_unit or refused.cell.variant in ("peer", *ON_ONE_NODE):
             impossible.add(refused.cell.row)
-    for cell, status, record in gaps(results):
+    for cell, status, record in cells_without_values(results):
         is_kernel = cell.instrument in KERNELS.values()
         if not is_kernel or cell.row in impossible:
             continue
         for metric, unit in metrics(cell.subsystem, cell.workload).items():
+            # 0: no node has said yet how many threads the word means.
             threads = 0 if cell.word else cell.concurrency
             place = (cell.workload, cell.variant, cell.block, threads)
             line = identity(cell, Measurement(*place, metric, math.nan, unit))
             if not line["table"]:
-                continue
+                continue  # no table shows this metric
             line |= {"cell": cell.id, "attempt": 0, "status": status}
             line |= {"resolution": 0.0, "held_up_cores": 0}
             if record:
@@ -157,8 +158,11 @@ def lines_without_value(results: Results) -> Iterator[Line]:
             yield line
 
 
-def gaps(results: Results) -> Iterator[tuple[Cell, str, StoredRecord | None]]:
-    """Yield (cell, status, record) for each cell without values and for each failed attempt."""
+def cells_without_values(results: Results) -> Iterator[tuple[Cell, str, StoredRecord | None]]:
+    """Yield (cell, status, record) for each cell without values and for each failed attempt.
+
+    A missing cell has no record. A cell with a failed attempt may have values from a later attempt.
+    """
     for cell in results.missing:
         yield cell, "missing", None
     for record in results.refused:
@@ -176,6 +180,7 @@ def line_of(results: Results, cell: Cell, measurement: Measurement, context: Rec
         measurement: the value, as in the record.
         context: when, where and how the value was measured.
     """
+    # Details of a kernel replace what the context says.
     known = {name: getattr(context, name) for name in OF_CONTEXT}
     for name, value in measurement.details.items():
         if value is not None:
@@ -247,6 +252,7 @@ def held_up_cores(known: Known, cores: int, threads: int) -> int:
     It is 0 if the threads may have held each other up: they waited for their CPUs, or they share a core.
     They share one by request, or because the host of a virtual machine placed them there.
     """
+    # A share or time that is not known counts as harmless: no waiting, and 1 s between two cores.
     lost_time = 1 - known.get("cpu_share", 1.0)
     times = [known[name] for name in READINGS if known.get(name)]
     if cores < threads or lost_time > WAITED or min(times, default=1.0) < SAME_CORE:
@@ -266,6 +272,7 @@ def disturbances(
     causes = activity.find_disturbances(
         cell.subsystem, *context.activity, known, is_crowded=context.is_crowded, spare=spare
     )
+    # Without a recorded placement, each thread is assumed to have its own core.
     cores = context.placed.cores if context.placed else threads
     return {
         "causes": " ".join(causes),
@@ -314,22 +321,26 @@ def places(context: RecordContext) -> Line:
 
 
 def other_load(load: Noise | None, prefix: str) -> Line:
-    """Return the columns on other activity during a run.
+    """Return the columns on other activity during a run, in the units of ``Activity``.
+
+    If no activity was recorded (``load`` is None), or if the cell was too short to measure it (``load.during``
+    is None), the only column is ``noise_known``. It is False in the first case, and True in the second.
 
     Args:
         load: activity on the node, or on the server's node.
-        prefix: prefix of the columns.
+        prefix: prefix of the columns: empty, or ``server_``.
     """
     if load is None or load.during is None:
         return {f"{prefix}noise_known": load is not None}
     activity = load.during
-    equal_names = ("steal", "others", "busy", "users", "hot")
+    # Fields of ``Activity`` whose columns have the same name.
+    same_names = ("steal", "others", "busy", "users", "hot")
     return {
         f"{prefix}noise_known": True,
         f"{prefix}noise_seconds": activity.seconds,
         f"{prefix}throttled_seconds": activity.throttled_s,
         f"{prefix}counters": json_text(activity.moved),
-        **{f"{prefix}{name}": getattr(activity, name) for name in equal_names},
+        **{f"{prefix}{name}": getattr(activity, name) for name in same_names},
     }
 
 
@@ -404,7 +415,10 @@ def words_of(texts: pd.Series) -> str:
 
 
 def gaps_of_groups(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return the lines without a value as lines of the first node, and merge equal lines."""
+    """Return the lines without a value as lines of the first node, and drop all but one of equal lines.
+
+    A sum over nodes has one line, even if several of its nodes lack their value for the same reason.
+    """
     gaps = parts[parts["value"].isna()]
     cells = []
     for line in schema.lines(gaps):
@@ -421,8 +435,8 @@ def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
 
     If the hosts of a node differ in this number, the largest number counts.
     """
-    place = [runs["node"], runs["concurrency_word"]]
-    threads = runs["placed_threads"].groupby(place).transform("max").astype("Int64")
+    key = [runs["node"], runs["concurrency_word"]]
+    threads = runs["placed_threads"].groupby(key).transform("max").astype("Int64")
     is_known = runs["concurrency_word"].ne("") & threads.notna()
     return runs.assign(concurrency=runs["concurrency"].mask(is_known, threads))
 
@@ -430,6 +444,7 @@ def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
 def replace_chosen_areas(runs: pd.DataFrame) -> pd.DataFrame:
     """Set ``block_bytes`` of LAT to the largest area, if the nodes chose their areas themselves."""
     automatic = runs[runs["is_automatic"]]
+    # The concurrency as the configuration has it: a word such as ``cores``, or else the number as text.
     threads = automatic["concurrency_word"].mask(
         automatic["concurrency_word"].eq(""), automatic["concurrency"].astype("str")
     )
@@ -478,6 +493,7 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
     columns = ["point", *schema.POINT]
     is_shown = others["table"].eq("network_latency")
     points = others.loc[is_shown, columns].drop_duplicates()
+    # A disturbed echo was repeated: only the repetition is shown.
     usable = echoes[echoes["disturbed"].eq("")]
     copies = points.merge(usable, on=["table", "node"], suffixes=("", "_of_echo"))
     unused = echoes[~echoes["record"].isin(copies["record"])].assign(table="")

@@ -188,10 +188,10 @@ def test_the_heaviest_comes_first():
 
 
 def test_the_threshold_falls_to_the_true_spread_as_repetitions_come():
-    widths = [checks.widest(n) for n in (2, 3, 6, 30, 1000)]
+    widths = [checks.largest_quiet_cv(n) for n in (2, 3, 6, 30, 1000)]
     assert widths == sorted(widths, reverse=True)
     # Of the chi-square distribution with 2 degrees of freedom 98 % lie below 7.824, with 29 below
     # 46.693.
-    assert checks.widest(3) == pytest.approx(0.05 * (7.824 / 2) ** 0.5, rel=0.01)
-    assert checks.widest(30) == pytest.approx(0.05 * (46.693 / 29) ** 0.5, rel=0.002)
-    assert checks.QUIET < widths[-1] < 1.1 * checks.QUIET
+    assert checks.largest_quiet_cv(3) == pytest.approx(0.05 * (7.824 / 2) ** 0.5, rel=0.01)
+    assert checks.largest_quiet_cv(30) == pytest.approx(0.05 * (46.693 / 29) ** 0.5, rel=0.002)
+    assert checks.QUIET_CV < widths[-1] < 1.1 * checks.QUIET_CV
