@@ -95,6 +95,24 @@ def test_osu_measures_the_same_rows(equal_workflow):
 
 
 @pytest.mark.trouble
+def test_hpcc_measures_the_row_of_8_bytes(equal_workflow):
+    path = shutil.which("hpcc")
+    if path is None:
+        pytest.skip("no hpcc")
+    grid = {**BETWEEN, "references": {"hpcc": {"repetitions": 1}}}
+    # Ranks of nodes that share two CPUs must not spin.
+    settings = {"environment": {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1"}}
+    measure(equal_workflow, settings, mpi=[grid], tools={"hpcc": path})
+    (output,) = equal_workflow.results.glob("cells/mpi/hpcc/**/0.hpccoutf.txt")
+    (printed,) = re.findall(r"^AvgPingPongLatency_usec=(\S+)$", output.read_text(), re.MULTILINE)
+    rows = build.load(equal_workflow.results).rows
+    (row,) = rows[rows["instrument"].eq("hpcc")].itertuples()
+    assert (row.workload, row.variant, row.block_bytes) == ("PINGPONG", "2-nodes", 8)
+    assert row.value == pytest.approx(1e-6 * float(printed)) and row.ratio > 0
+    assert equal_workflow.planned() == set()
+
+
+@pytest.mark.trouble
 def test_ranks_run_on_two_and_on_all_nodes_and_on_pairs(fleet, tmp_path):
     workflow = Workflow.make(fleet, tmp_path / "checkout")
     grid = {"workloads": ["ALLREDUCE", "BARRIER"], "concurrency": [1], "blocks": ["8B"]}

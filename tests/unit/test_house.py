@@ -22,7 +22,7 @@ CEILINGS = {
     "slurm": 4_490,
     "run": 11_120,
     "storage": 2_850,
-    "tools": 16_140,
+    "tools": 16_340,
     "views": 26_340,
     "workflow": 6_010,
 }

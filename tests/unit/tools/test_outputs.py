@@ -99,7 +99,10 @@ def test_a_damaged_output_never_gives_other_numbers(case):
 def test_something_else_is_refused(case):
     texts = ["", "\n", "\0" * 100, "Segmentation fault\n", "{", "[]", "null", "nan", "{}\n"]
     texts += ["é½٣" * 50, '{"a":' * 2000]
-    texts += [samples.text_of(other) for name, other in FIRST.items() if not case.startswith(name)]
+    # HPL reads hpcc's output, as hpcc solves a system too.
+    tool = case.partition("/")[0]
+    others = [name for name in NAMES if name != tool and (tool, name) != ("hpl", "hpcc")]
+    texts += [samples.text_of(FIRST[name]) for name in others]
     assert [text[:80] for text in texts if attempt(case, text) is not None] == []
     cell, _ = samples.load(case)
     with pytest.raises(ParseError):

@@ -62,7 +62,7 @@ class Osu(Instrument):
     conda: str | None = "osu-micro-benchmarks"
     build = "./configure CC=mpicc CXX=mpicxx && make  # in the sources of OSU Micro-Benchmarks"
     header = rb"OSU MPI[^\n\0]* v([0-9]+(?:\.[0-9]+)*)"  # in the program, with its release
-    options = ("count",)
+    options: tuple[str, ...] = ("count",)
     unused = frozenset(["seconds", "warmup", "seed"])
 
     @property

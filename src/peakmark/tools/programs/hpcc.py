@@ -1,0 +1,61 @@
+"""hpcc, whose benchmark of latency and bandwidth (b_eff) has a ping-pong of 8 B between two nodes.
+
+hpcc always runs all its tests, which end within seconds for a small matrix. Each of the two ranks starts the
+ping-pong once, and the value is the mean of both latencies, each the best of five measurements of eight round
+trips. hpcc's bandwidths are in no row: it has one message of 2,000,000 B under way, and RATE has 64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from peakmark import data
+from peakmark.cell import Cell
+from peakmark.errors import ParseError, Unavailable
+from peakmark.tools import common
+from peakmark.tools.base import Command, Completed, Cost, Coverage, Parsed, Tool, Workspace
+from peakmark.tools.programs import hpl, mpibench, osu
+
+
+class Hpcc(osu.Osu):
+    """hpcc, whose value is half a round trip, as mpibench's."""
+
+    name = "hpcc"
+    rows = (Coverage("mpi", ("PINGPONG",), variants=("2-nodes",), per_block=False),)
+    heading = "hpcc"
+    package = "hpcc"
+    spack = "hpcc"
+    conda = None
+    build = ""
+    executables = ("hpcc",)
+    header = rb"Latency-Bandwidth-Benchmark R([0-9]+(?:\.[0-9]+)*)"
+    options = ()
+
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        if 8 not in osu.wanted(cell):
+            raise Unavailable("hpcc measures messages of 8 B only", "add 8B to blocks")
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        command = self.placed(cell, [tool.path])
+        settings = data.text("HPL.dat").format(n=64, nb=32, p=1, q=2)
+        return replace(command, files={"hpccinf.txt": settings}, outputs=(hpl.HPCC_OUTPUT,))
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        text = done.files.get(hpl.HPCC_OUTPUT, done.stderr)
+        only = replace(cell, options={"blocks": "8"})
+        return super().parse(only, replace(done, stdout=text))
+
+    def values(self, cell: Cell, text: str) -> dict[int, str]:
+        # The last line is missing if hpcc did not finish.
+        value = common.found(r"^AvgPingPongLatency_usec=(\S+)$[\s\S]*^End of HPC Challenge", text)
+        if value is None:
+            raise ParseError(f"hpcc did not finish: {common.excerpt(text)}")
+        return {8: value}
+
+    def estimate(self, cell: Cell) -> Cost:
+        # The ring of 2,000,000 B takes as long as 4000 of these messages in a ping-pong.
+        return Cost(mpibench.START_S, 5.0, wire_bits=7e10, memory_bytes=1 << 28)
+
+
+INSTRUMENT = Hpcc()
