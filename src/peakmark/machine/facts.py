@@ -19,7 +19,7 @@ from peakmark.storage import records
 from peakmark.tools import present
 from peakmark.tools.base import Tool
 
-SCHEMA = 1
+SCHEMA = 1  # version of the layout of the facts, which their file states
 
 
 def collect(
@@ -58,6 +58,7 @@ def collect(
         "libraries": software.collect_libraries(host, [tool.path for tool in tools.values()]),
     }
     _observe(host, facts["cpu"], cpubench)
+    # gpubench, which lists the GPUs, is next to cpubench.
     gpus = None
     if cpubench is not None:
         gpus = gpu.collect(host, cpubench.with_name("gpubench"))
@@ -68,7 +69,7 @@ def collect(
 
 
 def _observe(host: Host, cpu: Facts, cpubench: Path | None) -> None:
-    """Run cpubench briefly, and add the observed clock and the energy counters to the facts."""
+    """Run cpubench briefly, and add the observed clock and the energy counters to ``cpu``, that part of the facts."""
     cpu["energy"] = None
     if cpubench is None:
         how = "build the kernels (peakmark run -- kernels): cpubench measures the clock"

@@ -24,7 +24,7 @@ LIBRARY = "libcuda.so.1"
 """The driver's library, unless ``PEAKMARK_LIBCUDA`` names another."""
 _ENVIRONMENT = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "PEAKMARK_LIBCUDA")
 """Variables that decide which driver and which GPUs a program finds."""
-_COUNT = """
+_COUNT_PROGRAM = """
 import ctypes, json, sys
 try:
     cuda = ctypes.CDLL(sys.argv[1])
@@ -53,9 +53,12 @@ _SHARED = (
 
 @cache
 def survey() -> tuple[int, str]:
-    """Return the number of GPUs that a program finds on this machine, and a reason if there are none."""
+    """Return (number of GPUs that a program finds on this machine, reason why it finds none).
+
+    The reason is meaningless if there are GPUs.
+    """
     library = os.environ.get("PEAKMARK_LIBCUDA", LIBRARY)
-    command = [*_environment(), sys.executable, "-I", "-S", "-c", _COUNT, library]
+    command = [*_environment(), sys.executable, "-I", "-S", "-c", _COUNT_PROGRAM, library]
     answer = Host().run_json(command) or {"count": 0, "reason": "NVIDIA's driver does not answer"}
     return int(answer["count"]), str(answer["reason"])
 
@@ -71,7 +74,10 @@ def on_bus(host: Host) -> int:
 
 
 def _environment() -> list[str]:
-    """Return the start of a command that runs with the GPU variables of this process."""
+    """Return the start of a command that runs with the GPU variables of this process.
+
+    ``Host.run`` passes only PATH to tools, so ``env`` sets these variables.
+    """
     settings = [f"{name}={os.environ[name]}" for name in _ENVIRONMENT if name in os.environ]
     return ["env", *settings]
 
@@ -88,7 +94,7 @@ def collect(host: Host, gpubench: Path) -> Facts | None:
     listed = host.run_json([*_environment(), str(gpubench.absolute()), "--list"])
     if not listed or not listed.get("gpus"):
         return None
-    reported = {facts["pci"]: facts for facts in _by_nvidia_smi(host)}
+    reported = {facts["pci"]: facts for facts in _by_nvidia_smi(host)}  # PCI address -> facts
     gpus = [_gpu(host, gpu, reported.get(gpu["pci"], {})) for gpu in listed["gpus"]]
     nvlinks = _count_nvlinks(host, list(reported))
     for gpu in gpus:
@@ -136,7 +142,7 @@ def _gpu(host: Host, listed: Facts, reported: Facts) -> Facts:
 
 
 def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
-    """Yield, for each GPU, the facts that only nvidia-smi reports."""
+    """Yield, for each GPU, its PCI address and the facts that are taken from nvidia-smi; nothing without nvidia-smi."""
     for log, gpu in _read_log(host):
         yield {
             "driver": log.findtext("driver_version"),
@@ -149,7 +155,9 @@ def _by_nvidia_smi(host: Host) -> Iterator[Facts]:
 
 
 def _count_nvlinks(host: Host, addresses: list[str]) -> dict[tuple[str, str], int]:
-    """Return the number of NVLinks between two GPUs, by their PCI addresses; empty without nvidia-smi.
+    """Return (PCI address, PCI address) -> number of NVLinks between these GPUs; empty without nvidia-smi.
+
+    A pair without NVLinks has the number 0.
 
     Args:
         host: the machine.
@@ -187,7 +195,7 @@ def _read_log(host: Host) -> Iterator[tuple[Element, Element]]:
 
 
 def _power_cap(gpu: Element) -> float | None:
-    """Return the power cap of a GPU in watts. Drivers before 530 have other names."""
+    """Return the power cap of a GPU in watts; None if it is unknown. Drivers before 530 have other names for it."""
     for path in (
         "gpu_power_readings/current_power_limit",
         "gpu_power_readings/enforced_power_limit",
@@ -246,7 +254,7 @@ def read_counters(host: Host) -> dict[str, int]:
 def _counters_of(gpu: Element) -> Iterator[tuple[str, int]]:
     """Yield (name, value) of each counter of a GPU, and the number of lanes that its link lacks.
 
-    The lanes are the counter ``lost_lanes``: a link that works has all lanes that GPU and slot support.
+    The last pair is ``lost_lanes``, 0 for a link that works: it has all lanes that GPU and slot support.
     """
     for part, prefix in _COUNTERS.items():
         for child in gpu.iterfind(f"{part}/*"):
@@ -269,4 +277,5 @@ def numa_nodes(facts: Any, count: int) -> set[int]:
     """
     gpus = (facts or {}).get("gpus") or []
     nodes = {gpu["numa_node"] for gpu in gpus[:count]}
+    # Linux shows -1 for an unknown node.
     return {node for node in nodes if node is not None and node >= 0}

@@ -70,13 +70,14 @@ _GUESTS = re.compile(
     r"|Cloud Hypervisor|KubeVirt|Scaleway|xen,"
 )
 """Words of the firmware's vendor and product that name a virtual machine, as in systemd-detect-virt."""
-_METAL = re.compile(r"metal|BM\.", re.IGNORECASE)
-"""Part of the names of a cloud's machines that are not virtual."""
+_BARE_METAL = re.compile(r"metal|BM\.", re.IGNORECASE)
+"""Part of the product names of a cloud's machines that are not virtual, such as ``c5.metal``."""
 _DIMM_BYTES = 8
 """Bytes per transfer of a channel with modules in slots.
 
 Firmware may state 4 instead for DDR5, whose modules consist of two halves of 4 bytes.
 """
+# How the user can supply the governor and the turbo setting if Linux does not show them.
 _ASK_THE_HOST = (
     "the kernel offers no cpufreq here: on a virtual machine its host decides, ask there"
 )
@@ -90,12 +91,13 @@ def collect_cpu(host: Host) -> Facts:
     kinds, numa = _kinds(host), topology.numa(host)
     # Some containers do not list the CPUs: then at least the first one is described.
     locations = topology.read(host) or topology.read(host, [0])
-    # What all CPUs of the machine have: sockets, cores and caches.
+    # Numbers of sockets and cores over all CPUs of the machine.
     parts = topology.reach(locations, locations)
     # On Arm, firmware may number the clusters of one processor as sockets.
     if _are_clusters(locations, kinds):
         parts["sockets"] = 1
-    clock, clock_source = _clocks(host, fields, "constant_tsc" in flags, bool(kinds))
+    clock, clock_source = _clocks(host, fields, "constant_tsc" in flags, mixed=bool(kinds))
+    # Name of the hypervisor from lscpu, else from the CPU's flag or the firmware; None on a physical machine.
     hypervisor = fields.get("Hypervisor vendor")
     if not hypervisor and "hypervisor" in flags:
         hypervisor = "unknown hypervisor"
@@ -130,7 +132,7 @@ def collect_cpu(host: Host) -> Facts:
 
 
 def _guest_of(host: Host) -> str | None:
-    """Return the name that the firmware of a virtual machine has; None for other machines.
+    """Return the name of the vendor in the firmware of a virtual machine; None for other machines.
 
     Arm has no flag for virtual machines, so that lscpu may miss them.
     """
@@ -139,8 +141,9 @@ def _guest_of(host: Host) -> str | None:
     # Virtual machines without this table have a device tree that names QEMU's board.
     texts.append(host.read("/proc/device-tree/compatible") or "")
     name = " ".join(texts)
+    # Amazon's bare-metal machines have the same vendor, and ``metal`` in the name of their product.
     is_amazon = "Amazon EC2" in name
-    if _METAL.search(name) or not (is_amazon or _GUESTS.search(name)):
+    if _BARE_METAL.search(name) or not (is_amazon or _GUESTS.search(name)):
         return None
     return texts[0] or "unknown hypervisor"
 
@@ -156,6 +159,7 @@ def _cpu_fields(host: Host) -> dict[str, str]:
     """Return the fields of lscpu and of the first CPU in /proc/cpuinfo, under lscpu's names."""
     fields: dict[str, str] = {}
     answer = host.run_json(["lscpu", "-J"]) or {}
+    # Of a repeated field of lscpu the first counts. /proc/cpuinfo overrides lscpu.
     for name, text in _lscpu_fields(answer.get("lscpu")):
         fields.setdefault(name, text)
     for name, text in host.pairs("/proc/cpuinfo").items():
@@ -203,12 +207,13 @@ def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
 def _kinds(host: Host) -> list[Facts]:
     """Return the kinds of cores in the order of their CPUs; empty if all cores are of one kind.
 
-    On Arm, kinds differ in the part number. On Intel, Linux has performance counters for each kind.
+    Each has ``name`` (such as ``4 x P-core``), ``cpus`` (a list as text) and ``maximum`` (highest clock in
+    Hz). On Arm, kinds differ in the part number. On Intel, Linux has performance counters for each kind.
     """
     kinds = _arm_kinds(host) or _intel_kinds(host)
     if len(kinds) < 2:
         return []
-    ordered = sorted(kinds.items(), key=lambda kind: kind[1][0])
+    ordered = sorted(kinds.items(), key=lambda kind: kind[1][0])  # by the first CPU of each kind
     facts = []
     for name, cpus in ordered:
         maximum = _highest(host, cpus)
@@ -219,7 +224,7 @@ def _kinds(host: Host) -> list[Facts]:
 
 
 def _arm_kinds(host: Host) -> dict[str, list[int]]:
-    """Return name -> CPUs of each kind of Arm core."""
+    """Return name -> CPUs of each kind of Arm core; empty on other processors, which have no CPU part."""
     kinds: dict[str, list[int]] = {}
     cpu, implementer = 0, ""
     line = r"(?m)^(processor|CPU implementer|CPU part)\s*:\s*(\S+)"
@@ -234,7 +239,10 @@ def _arm_kinds(host: Host) -> dict[str, list[int]]:
 
 
 def _arm_name(implementer: str, part: str) -> str:
-    """Return the name of a core; the numbers if its name is unknown."""
+    """Return the name of an Arm core; a text with both numbers if its name is unknown.
+
+    ``implementer`` and ``part`` are hexadecimal numbers of the MIDR register, such as ``0x41`` and ``0xd0c``.
+    """
     for line in data.table("arm_cores"):
         if (line["implementer"], line["part"]) == (implementer, part):
             return line["name"]
@@ -243,7 +251,7 @@ def _arm_name(implementer: str, part: str) -> str:
 
 
 def _intel_kinds(host: Host) -> dict[str, list[int]]:
-    """Return name -> CPUs of each kind of core on a hybrid processor from Intel."""
+    """Return name -> CPUs of each kind of core on a hybrid processor from Intel; empty on other processors."""
     places = {"cpu_core": "P-core", "cpu_atom": "E-core", "cpu_lowpower": "LP E-core"}
     kinds = {}
     for place, name in places.items():
@@ -288,7 +296,7 @@ def hertz(text: str | float | None, unit: float) -> float | None:
 
     Args:
         text: clock as a tool or Linux prints it.
-        unit: unit of the printed clock in Hz.
+        unit: Hz in the unit of the printed clock, such as 1e6 for MHz.
     """
     try:
         clock = float(text or "") * unit
@@ -309,7 +317,7 @@ def _clocks(
         mixed: whether there are several kinds of cores. The nominal clock is then None, and the maximum
             clock is the highest of all kinds.
     """
-    cppc = host.read(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")
+    cppc = host.read(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")  # in MHz, the files of cpufreq in kHz
     name = fields.get("Model name", "")
     in_name = re.search(r"@\s*([\d.,]+)\s*(GHz|MHz)", name)
     value, unit = in_name.groups() if in_name else (None, "GHz")
@@ -368,7 +376,7 @@ def _turbo(host: Host) -> bool | None:
 
 
 def _idle_states(host: Host) -> list[str] | None:
-    """Return the names of the enabled idle states of a core; None without cpuidle."""
+    """Return the names of the enabled idle states of the first CPU; None without cpuidle."""
     places = host.glob(_SYSTEM, "cpu0/cpuidle/state[0-9]*")
     if not places:
         return None
@@ -387,8 +395,9 @@ def _mitigations(host: Host) -> dict[str, str]:
 
 
 def _int(text: str | None) -> int | None:
+    """Return a number of lscpu or /proc/cpuinfo, which may be hexadecimal, such as 0x41; None for other texts."""
     try:
-        return int(text or "", 0)  # Arm's numbers are hexadecimal, such as 0x41
+        return int(text or "", 0)
     except ValueError:
         return None
 
@@ -400,7 +409,7 @@ def collect_memory(host: Host) -> Facts:
     edac_channels, edac_type = _edac(host)
     udev_channels = _udev_channels(modules)
     # udev is preferred, because its data have the width of the channels too.
-    channels, source, width = edac_channels, None, None
+    channels, source, width = edac_channels, None, None  # EDAC does not state the width
     if udev_channels:
         channels, source = udev_channels, "udev (SMBIOS locators)"
         width = _channel_bytes(modules)
@@ -452,8 +461,9 @@ def _udev_modules(host: Host) -> list[dict[str, str]]:
 def _slowest(modules: list[dict[str, str]]) -> int | None:
     """Return the configured rate in MT/s of the slowest module, at which all modules run.
 
-    Some firmware states the clock in MHz in its place, which is half the rate. The rate is then unknown, and
-    also if twice the stated rate is one at which such a module runs. A module of unknown type may be of any type.
+    Some firmware states the clock in MHz instead of the rate, which is twice the clock. The result is None if a
+    module's number is its clock, half of the rated number, or may be it, because both numbers are below all rates of
+    its type (``_LOWEST_MTS``). A module of unknown type may be of any type.
     """
     slowest = None
     for module in modules:
@@ -461,7 +471,8 @@ def _slowest(modules: list[dict[str, str]]) -> int | None:
         rated = first_int(module.get("SPEED_MTS")) or 0
         if speed is None or not possible(speed, "MT/s"):
             return None
-        is_clock = 2 * speed <= rated + 2  # rounded numbers: 1333 MHz of 2666 MT/s
+        # The configured number is a clock if the rate is twice as high, up to rounding: 1467 MHz of 2933 MT/s.
+        is_clock = 2 * speed <= rated + 2
         lowest = _LOWEST_MTS.get(module.get("TYPE", ""), _LOWEST_MTS["DDR5"])
         if is_clock or max(speed, rated) < lowest:
             return None
@@ -470,11 +481,12 @@ def _slowest(modules: list[dict[str, str]]) -> int | None:
 
 
 def _udev_channels(modules: list[dict[str, str]]) -> int | None:
-    """Count the channels in the locators of the modules.
+    """Return the number of channels that the locators of the modules name.
 
-    The result is None if a locator, such as ``DIMM 3``, names no channel.
+    The result is None without modules, or if a locator, such as ``DIMM 3``, names no channel.
     """
-    # ``P0 CHANNEL A`` has the channel A of the socket P0. Names of channels repeat in each socket.
+    # ``P0 CHANNEL A`` is channel A of the socket P0. Names of channels repeat in each socket or memory controller, so
+    # a channel is its name together with the names of these owners.
     channel_name = re.compile(r"channel[ _]?([a-z0-9]+?)(?=[-_ ]|$)", re.I)
     owner_name = re.compile(r"(?:\bP|CPU|NODE|PROC|SOCKET|CONTROLLER)[ _]?\d+", re.I)
     channels = set()
@@ -492,10 +504,12 @@ def _channel_bytes(modules: list[dict[str, str]]) -> int | None:
     """Return the bytes per transfer of a channel; None if they are unknown or differ."""
     widths: set[int | None] = set()
     for module in modules:
-        # The stated width of soldered memory is that of a channel; that of DIMMs may be of a half.
+        # For soldered memory, firmware states the width of a channel. For DDR5 in DIMMs it may state the width of half
+        # a channel, so the width of all DDR in DIMMs is taken from the standard. A module without a form factor
+        # counts as a DIMM.
         bits = first_int(module.get("DATA_WIDTH"))
-        plugged = "DIMM" in module.get("FORM_FACTOR", "DIMM").upper()
-        if plugged and module.get("TYPE", "").upper().startswith("DDR"):
+        is_dimm = "DIMM" in module.get("FORM_FACTOR", "DIMM").upper()
+        if is_dimm and module.get("TYPE", "").upper().startswith("DDR"):
             widths.add(_DIMM_BYTES)
         elif bits in (16, 32, 64, 128):
             widths.add(bits // 8)

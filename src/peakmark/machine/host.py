@@ -38,7 +38,7 @@ TOOL_TIMEOUT_S = 5.0
 """Time limit of most tools in seconds, so that a tool that hangs does not delay a job."""
 DRIVER_TIMEOUT_S = 30.0
 """Time limit in seconds of a tool that asks NVIDIA's driver, which may first have to start eight GPUs."""
-# lsblk and ethtool often live in sbin, which is not on the PATH of an ordinary user.
+# Folders that are added to the PATH: lsblk and ethtool often are in sbin, which an ordinary user does not search.
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 
 
@@ -99,14 +99,14 @@ class Host:
         return [self.read(folder, name) or "" for name in names]
 
     def read_int(self, *path: str) -> int | None:
-        """Return the decimal integer in a file, or None."""
+        """Return the decimal integer in a file; None if the file is unreadable or has another text."""
         try:
             return int(self.read(*path) or "")
         except ValueError:
             return None
 
     def read_switch(self, *path: str) -> bool | None:
-        """Return whether a file contains a 1; None if the file is missing."""
+        """Return whether the text of a file is ``1``; None if the file is unreadable or empty."""
         text = self.read(*path)
         return None if text is None else text == "1"
 
@@ -141,7 +141,7 @@ class Host:
         return sorted(f"/{path.relative_to(self.root)}" for path in paths)
 
     def resolve(self, name: str) -> Path | None:
-        """Return the target of a link in /sys, or None.
+        """Return the target of a link in /sys; None if the link or its target does not exist.
 
         The target is below ``root`` too, because links in sysfs are relative.
         """
@@ -151,7 +151,7 @@ class Host:
             return None
 
     def run_json(self, argv: Sequence[str]) -> dict[str, Any] | None:
-        """Run a tool, and return the JSON object that it prints, or None."""
+        """Run a tool, and return the JSON object that it prints; None if it fails or prints something else."""
         try:
             answer = json.loads(self.run(argv) or "")
         except ValueError:
@@ -170,7 +170,7 @@ def possible(value: float | None, unit: str) -> float | None:
 
 
 def environment_int(name: str) -> int | None:
-    """Return the number in an environment variable, or None."""
+    """Return the number in an environment variable; None if it is not set or is no decimal number."""
     text = os.environ.get(name, "")
     return int(text) if text.isdecimal() else None
 
@@ -203,7 +203,8 @@ def chosen(text: str | None) -> str | None:
 def pcie_link(host: Host, device: str) -> Facts | None:
     """Return lanes and speed of a device's PCI Express link: in use, and the highest possible ones.
 
-    Return None if one of these four values is unknown.
+    The keys are ``current_width``, ``current_speed``, ``max_width`` and ``max_speed``; a speed is Linux's
+    text, such as ``16.0 GT/s PCIe``. Return None if one of these four values is unknown.
     """
     link: Facts = {}
     for name in ("current", "max"):

@@ -31,7 +31,7 @@ def collect(
 
     Args:
         host: the machine.
-        affinity: CPUs to use instead of this process's affinity, for another host.
+        affinity: numbers of the CPUs that the process may use; by default the affinity of this process.
         cpu_locations: locations of these CPUs, if already read.
     """
     if affinity is None:
@@ -77,7 +77,7 @@ def job_id() -> str | None:
 
 
 def _slurm_limits() -> dict[str, int | None]:
-    """Return the CPUs and the memory of the job from Slurm's environment variables."""
+    """Return the CPUs and the memory of the job from Slurm's environment variables; None for those that are not set."""
     return {
         "cpus_on_node": environment_int("SLURM_CPUS_ON_NODE"),
         "memory_per_node_bytes": _slurm_bytes("SLURM_MEM_PER_NODE"),
@@ -152,7 +152,7 @@ def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
 
 
 def _memory_limit(host: Host) -> int | None:
-    """Return the smallest memory limit in bytes of this process's cgroup and its parents, or None.
+    """Return the smallest memory limit in bytes of this process's cgroup and its parents; None without a limit.
 
     ``memory.high`` counts as a limit, because above it the kernel reclaims memory and delays processes.
     """
@@ -176,7 +176,10 @@ def _cpu_quota(host: Host) -> float | None:
 
 
 def oom_kills(host: Host) -> int | None:
-    """Return how many processes of this cgroup the kernel has killed for lack of memory, if known."""
+    """Return how many processes of this cgroup the kernel has killed for lack of memory; None if it is unknown.
+
+    If the cgroup has no such counter, its nearest parent with one counts.
+    """
     names = {1: "memory.oom_control", 2: "memory.events"}
     for version, folder in folders(host, "memory"):
         count = host.pairs(f"{folder}/{names[version]}", " ").get("oom_kill", "")
@@ -199,7 +202,7 @@ def io_limits(host: Host, disks: Iterable[str]) -> dict[str, int] | None:
     limits: dict[str, int] = {}
     for version, folder in folders(host, "blkio"):
         for device, key, text in _io_entries(host, version, folder):
-            # A limit of 0 is none (version 1).
+            # In version 1, the value 0 removes a limit.
             if device in devices and text.isdecimal() and int(text) > 0:
                 limits[key] = min(limits.get(key, int(text)), int(text))
     return limits or None

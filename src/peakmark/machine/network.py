@@ -25,11 +25,11 @@ _STRIPED = "balance-rr"
 _HASHED = ("802.3ad", "balance-xor")
 """Modes of a bond that choose the member by a hash of addresses or, by the policy ``layer3+4``, also of ports."""
 _PARAVIRTUAL = ("virtio_net", "vmxnet3", "hv_netvsc")
-"""Drivers of the interfaces of virtual machines, which report a speed that no wire has."""
+"""Drivers of the interfaces of virtual machines. The speed that they report is no limit: no wire has it."""
 _UNKNOWN_MBIT = 65535
 """Speed that older drivers report without a cable: -1 in 16 bits."""
 _Speed = tuple[float | None, str | None]
-"""A line rate in bit/s, and a remark about it."""
+"""A line rate in bit/s, and a remark about it. Each is None if there is none."""
 
 _SHAPER = re.compile(r"qdisc (?:tbf|netem|htb|hfsc|cbq|cake)\b")
 """Queue disciplines that limit traffic (tc(8)). All others only order packets."""
@@ -83,7 +83,7 @@ def _default_interface(host: Host) -> str | None:
     """Return the interface of the default route with the lowest metric: of IPv4 or, without one, of IPv6."""
     metrics: dict[str, int] = {}
     for line in (host.read("/proc/net/route") or "").splitlines():
-        # Interface, destination, gateway, flags, two counters, metric and mask.
+        # Interface, destination, gateway, flags, two counters, metric and mask. Short lines are filled with empty texts.
         name, destination, *_, metric, mask = [*line.split(), *[""] * 8][:8]
         # Routes that reject packets have the interface ``*``.
         if name != "*" and destination == mask == "00000000":
@@ -128,7 +128,7 @@ def _driver(host: Host, name: str) -> str | None:
 
 
 def _members(host: Host, name: str) -> list[str] | None:
-    """Return the interfaces below a bond, bridge or VLAN."""
+    """Return the names of the interfaces below a bond, bridge or VLAN; None for an interface with none below it."""
     bonded = host.read(f"/sys/class/net/{name}/bonding/slaves")
     if bonded:
         return bonded.split()
@@ -178,13 +178,23 @@ def _speed(host: Host, name: str) -> _Speed:
 def _bond_speed(host: Host, name: str, members: list[str], reported: float) -> _Speed:
     """Return the rate of a bond between two nodes, at most that of its members, and a remark about it.
 
-    Two nodes use several members only if a stream does, or if the ports of a stream decide about its member.
+    All streams between two nodes use one member, with three exceptions: a bond that sends each stream over all
+    members (``balance-rr``), a bond that chooses the member by the ports of a stream, and a team, whose policy is
+    unknown.
+
+    Args:
+        host: the machine.
+        name: name of the bond.
+        members: names of its members.
+        reported: speed in bit/s that the bond reports, and that counts for members without a speed.
     """
     rates = [_speed(host, member)[0] or reported for member in members]
     mode = _mode(host, name)
+    # ``layer3+4`` and ``encap3+4`` hash ports too. Without the file, ports are taken to count: the limit is then
+    # rather too high than too low.
     policy = host.read(f"/sys/class/net/{name}/bonding/xmit_hash_policy") or "3+4"
     by_port = mode in _HASHED and "3+4" in policy
-    kind = f"bond in mode {mode}" if mode else "team"
+    kind = f"bond in mode {mode}" if mode else "team"  # only bonds have a mode
     most, streams = sum(rates), "a single stream uses one"
     if mode == _STRIPED:
         streams = "a single stream uses all"
@@ -194,9 +204,10 @@ def _bond_speed(host: Host, name: str, members: list[str], reported: float) -> _
 
 
 def _stream(host: Host, name: str) -> float | None:
-    """Return the rate of one stream through the bond at or below an interface; None without a bond.
+    """Return the rate in bit/s of one stream through the bond at or below an interface.
 
-    A stream uses one member of the bond: at most the fastest.
+    A stream uses one member of the bond: at most the fastest. Return None without a bond, for a bond whose
+    streams use all members, and if no member reports a speed.
     """
     members = _members(host, name) or []
     if _kind(host, name) != "bond":
@@ -214,14 +225,14 @@ def _mode(host: Host, name: str) -> str | None:
 
 
 def _infiniband(host: Host, name: str) -> _Speed:
-    """Return the data rate of the InfiniBand port of an interface, and a remark.
+    """Return the data rate of the InfiniBand port of an interface in bit/s, and a remark about it.
 
-    Without a port that is up, it is the speed of the interface.
+    Without a port that is up, the rate is the speed that the interface reports, without a remark.
     """
     place = f"/sys/class/net/{name}"
     ports = host.glob(f"{place}/device/infiniband/*/ports/*")
-    # Several ports of a device are numbered from 0 here, but from 1 below the device. Before Linux 4.19,
-    # ``dev_port`` is 0 for each port.
+    # The interface numbers the ports of a device from 0 (``dev_id``, ``dev_port``), the folder ``ports`` from 1. Before
+    # Linux 4.19, ``dev_port`` is 0 for each port, so take the larger number.
     numbers = [text for text in host.read_files(place, "dev_id", "dev_port") if text]
     if len(ports) > 1 and numbers:
         index = max(int(text, 0) for text in numbers)
@@ -233,6 +244,7 @@ def _infiniband(host: Host, name: str) -> _Speed:
         match = re.match(r"(\d+(?:\.\d+)?) Gb/sec \((\d+)X (\w+)\)", text or "")
         if match and float(match[1]) and int(match[2]) and not is_down:
             lanes, generation = int(match[2]), match[3]
+            # Linux shows a rounded rate for FDR, so use the exact rate of a lane.
             lane = _FDR_GBIT if generation == "FDR" else float(match[1]) / lanes
             rate = lane * lanes * _INFINIBAND_DATA.get(generation, 1.0) * 1e9
             return rate, f"{text}: {rate / 1e9:.4g} Gbit/s of data after line coding"
@@ -243,7 +255,10 @@ def _infiniband(host: Host, name: str) -> _Speed:
 
 
 def interface_of_transport(host: Host, transport: str) -> str | None:
-    """Return the interface of the InfiniBand or RoCE device in a transport such as ``rc_mlx5/mlx5_0:1``."""
+    """Return the interface of the InfiniBand or RoCE device in a transport such as ``rc_mlx5/mlx5_0:1``.
+
+    Return None if the transport names no device, or if the device has no interface.
+    """
     device = re.search(r"/(\w+):\d+", transport)
     if device is None:
         return None

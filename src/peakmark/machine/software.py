@@ -16,7 +16,7 @@ from pathlib import Path
 from peakmark.machine import job_limits
 from peakmark.machine.host import Facts, Host
 
-_PARAMETERS = re.compile(
+_BOOT_PARAMETERS = re.compile(
     r"(isolcpus|nohz|nohz_full|rcu_nocbs|idle|(intel_idle|processor)\.max_cstate|(intel|amd)_pstate\S*|cpufreq\.\S+|nosmt|smt|"
     r"maxcpus|nr_cpus|mem|memmap|numa|numa_balancing|default_hugepagesz|hugepagesz|hugepages|transparent_hugepage|iommu\S*|"
     r"(intel|amd)_iommu|mitigations|nopti|pti|(no)?spect\S*|tsx|mds|clocksource|tsc|audit|selinux|init_on_\w+|"
@@ -69,8 +69,8 @@ It runs in a separate process, because a BLAS starts threads when it is loaded.
 _MPI_PROGRAM = "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n"
 """Smallest program that needs the headers and the library of MPI."""
 _MPI_REMEDY = "install an MPI library with its headers, or name its modules in the site file: mpi: {modules: [openmpi]}"
-_COMPILE_S = 60.0
-"""Longest time, in seconds, in which the smallest program must compile."""
+_COMPILE_TIMEOUT_S = 60.0
+"""Seconds after which the compilation of the smallest program counts as failed."""
 
 
 def collect_os(host: Host) -> Facts:
@@ -94,15 +94,15 @@ def collect_os(host: Host) -> Facts:
 
 
 def _command_line(host: Host) -> str | None:
-    """Return the boot parameters of Linux that change measured values, if they can be read."""
+    """Return the boot parameters of Linux that change measured values, as text; None if they cannot be read."""
     text = host.read("/proc/cmdline")
     if text is None:
         return None
-    return " ".join(word for word in text.split() if _PARAMETERS.fullmatch(word))
+    return " ".join(word for word in text.split() if _BOOT_PARAMETERS.fullmatch(word))
 
 
 def collect_slurm(host: Host) -> Facts | None:
-    """Return the ``slurm`` part of the facts; None without Slurm."""
+    """Return the ``slurm`` part of the facts (``job_limits.slurm_job``); None without Slurm."""
     version = host.run(["sinfo", "--version"]) or ""
     return job_limits.slurm_job(version.strip().removeprefix("slurm "))
 
@@ -169,7 +169,7 @@ def collect_blas(host: Host, hpl: str | None) -> Facts:
         "blas.name",
         "no BLAS was found: install libopenblas0-pthread, or load a module that provides a BLAS",
     )
-    return dict.fromkeys(("library", "name", "core_type", "config"))
+    return dict.fromkeys(("library", "name", "core_type", "config"))  # all None: unknown
 
 
 def _library_path() -> list[str]:
@@ -187,7 +187,7 @@ def _library_path() -> list[str]:
 
 
 def mpi_compiler(variables: Mapping[str, str]) -> str | None:
-    """Return the path of mpicc, or None. ``variables`` are those of the site file."""
+    """Return the path of mpicc on PATH, or None. ``variables`` of the site file override those of this process."""
     return shutil.which("mpicc", path={**os.environ, **variables}.get("PATH"))
 
 
@@ -210,7 +210,7 @@ def why_no_mpi(variables: Mapping[str, str]) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_COMPILE_S,
+            timeout=_COMPILE_TIMEOUT_S,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -46,7 +46,7 @@ _DISK_FACTS = [
 ]
 """Facts of a disk. They are unknown if the scratch directory is not on a local disk."""
 _DATASHEET = "write disk.throughput in the site file, from the disk's datasheet"
-"""How the user can supply the limit if that of the link is unknown."""
+"""How the user can supply a limit of the disk if the rate of its link is unknown."""
 
 _PCIE_CODING = {
     2.5: 8 / 10,
@@ -67,7 +67,7 @@ _INTERFACES = {
 }
 """Pattern of a disk's path in /sys/devices -> its interface."""
 _Limit = tuple[float | None, str | None]
-"""A limit in B/s and its formula; (None, None) if it is unknown."""
+"""The limit of a link in B/s, and the formula of this value; (None, None) if it is unknown."""
 
 
 def collect(host: Host, scratch: Path | None) -> Facts:
@@ -85,6 +85,7 @@ def collect(host: Host, scratch: Path | None) -> Facts:
     # btrfs subvolumes and bind mounts are shown as /dev/sda1[/path].
     source = re.sub(r"\[.*\]$", "", mount.get("source") or "")
     tree = _devices(host, source, mount.get("fstype")) if source.startswith("/dev/") else []
+    # Two partitions in one RAID may lead to the same disk: list each disk once.
     disks = list({disk["kname"]: disk for disk in _leaves(tree)}.values())
     if not mount:
         how = "name an existing directory as scratch, and have findmnt (util-linux)"
@@ -94,10 +95,12 @@ def collect(host: Host, scratch: Path | None) -> Facts:
     elif disks:
         names = [disk["kname"] for disk in disks]
         facts["members"] = names
+        # With several disks, the device is the RAID or volume above them.
         facts["device"] = source.removeprefix("/dev/") if len(disks) > 1 else names[0]
         facts |= _common_facts(host, [_disk(host, disk) for disk in disks])
         if len(disks) > 1:
-            # A RAID 1 is smaller than its disks. Several devices of btrfs do not tell how they are used.
+            # Take the size of the device above the disks: a RAID 1 is smaller than all its disks together. Several
+            # devices of btrfs have no device above them, so their usable size is unknown.
             facts["size"] = tree[0].get("size") if len(tree) == 1 else None
     else:
         if facts["filesystem"] in NETWORK_FILESYSTEMS:
@@ -107,7 +110,10 @@ def collect(host: Host, scratch: Path | None) -> Facts:
 
 
 def _mount(host: Host, directory: Path) -> Facts:
-    """Return findmnt's entry for the mount that holds ``directory``, or an empty dict."""
+    """Return findmnt's entry for the mount that holds ``directory``: lower-case name of the column -> text.
+
+    It is empty without findmnt, or if the directory does not exist.
+    """
     columns = "SOURCE,FSTYPE,OPTIONS"
     answer = host.run_json(["findmnt", "-J", "-T", str(directory), "-o", columns]) or {}
     mounts = answer.get("filesystems") or [{}]
@@ -128,16 +134,17 @@ def _devices(host: Host, source: str, filesystem: str | None) -> list[Facts]:
 
 
 def _lsblk(host: Host, *sources: str) -> list[Facts]:
-    """Return lsblk's entries of block devices, with the devices below them as children."""
+    """Return lsblk's entries of block devices; the devices on which each is built are its ``children``."""
     columns = "NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
     answer = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, *sources]) or {}
     return list(answer.get("blockdevices") or [])
 
 
 def _leaves(devices: list[Facts]) -> Iterator[Facts]:
-    """Yield the devices in lsblk's tree that have no children, and disks that have several paths.
+    """Yield lsblk's entries of the disks in a tree: devices without children, and disks with several paths.
 
-    The children of such a disk are its paths, which have the disk's model. The entry has their number.
+    The children of a disk with several paths (type ``mpath``) are the paths, whose entries have the disk's model. The
+    entry that is yielded for it has this model, and the number of paths as ``paths``.
     """
     for device in devices:
         below = list(_leaves(device.get("children") or []))
@@ -151,9 +158,9 @@ def _leaves(devices: list[Facts]) -> Iterator[Facts]:
 
 
 def _common_facts(host: Host, disks: list[Facts]) -> Facts:
-    """Return the facts of the disks of one filesystem. A fact in which they differ is None.
+    """Return the facts that the disks of one filesystem have in common. A fact in which they differ is None.
 
-    Several disks have no limit, because it depends on how files are spread.
+    ``interface_limit`` of several disks is None too, because the rate depends on how files are spread over them.
     """
     common = dict(disks[0])
     for disk in disks[1:]:
@@ -182,6 +189,7 @@ def _disk(host: Host, disk: Facts) -> Facts:
     rotational, pcie = host.read_switch(place, "queue/rotational"), None
     if interface == "virtio":
         rotational = None  # virtual disks report that they rotate by default
+    # Number of paths by lsblk (``_leaves``) or, for NVMe's own multipath, number of controllers.
     paths = disk.get("paths")
     if interface == "nvme":
         device, count = _controller(host, disk["kname"])
@@ -207,7 +215,8 @@ def _controller(host: Host, name: str) -> tuple[str | None, int | None]:
     """Return (PCI device of an NVMe disk, number of its controllers).
 
     nvme0n1 belongs to nvme0, except under multipath: then its device is a subsystem, which has links to
-    its controllers. The device is None if there are several, or if the subsystem has no links.
+    its controllers. The device is None if there are several controllers, or if the subsystem has no links; the
+    number is None if it is unknown.
     """
     links = host.glob("/sys/block", name, "device/nvme*")
     controllers = [link for link in links if re.search(r"/nvme\d+$", link)]
@@ -238,6 +247,7 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
     if interface == "sata" and (port := re.search(r"/ata(\d+)/", path)):
         return _coded(host.read(f"/sys/class/ata_link/link{port[1]}/sata_spd"), "SATA")
     if interface == "sas" and (ports := re.findall(r".*/port-[\d:]+", path)):
+        # The last port in the path is the one next to the disk. Its first phy stands for the link.
         for phy in sorted(Path(ports[-1]).glob("phy-*")):
             return _coded(host.read(f"/sys/class/sas_phy/{phy.name}/negotiated_linkrate"), "SAS")
     return None, None
@@ -249,6 +259,8 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
     Args:
         speed: text from sysfs, such as ``16.0 GT/s PCIe``.
         width: number of lanes as text, such as ``4``.
+
+    Each may be None, if it could not be read.
     """
     match = re.match(r"(\d+(?:\.\d+)?) GT/s", speed or "")
     lanes = possible(first_int(width), "lanes")

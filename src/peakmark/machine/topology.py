@@ -88,7 +88,7 @@ def read(host: Host, cpus: Iterable[int] = ()) -> Topology:
         siblings = parse_cpu_list(threads) or [cpu]
         # The kernel shows -1 if Arm's firmware states no socket.
         socket = int(package) if package.isdecimal() else 0
-        # A CPU without a known cache counts as one that shares none.
+        # A CPU without a known cache is treated as if it shared its cache with no other CPU.
         cache = last_level.get(cpu, Cache(0, "unified", 0, (cpu,)))
         locations[cpu] = CpuLocation(
             cpu, min(siblings), socket, nodes.get(cpu, 0), cache.cpus, cache.size
@@ -130,12 +130,13 @@ def numa(host: Host) -> list[Facts]:
 def order(topology: Topology, cpus: Iterable[int]) -> list[int]:
     """Return ``cpus`` in the order in which threads take them.
 
-    The first CPUs of all cores come first, then the second CPUs of all cores, and so on. They fill one
-    socket, NUMA node and last-level cache after the other, the largest first.
+    The first CPUs of all cores come first, then the second CPUs of all cores, and so on. In each of these
+    rounds they fill one socket after the other, in a socket one NUMA node after the other, and in a node one
+    last-level cache after the other. Each time, the part with the most CPUs comes first.
     """
     # ``rounds[0]`` has the first CPU of each core, ``rounds[1]`` the second one, and so on.
     rounds: defaultdict[int, list[CpuLocation]] = defaultdict(list)
-    threads: Counter[int] = Counter()
+    threads: Counter[int] = Counter()  # core -> number of its CPUs so far
     for cpu in sorted(set(cpus)):
         location = topology[cpu]
         rounds[threads[location.core]].append(location)
@@ -176,8 +177,8 @@ def resolve(topology: Topology, cpus: Iterable[int], word: str) -> int:
 def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
     """Return facts of the part of the node that contains these CPUs.
 
-    They are the numbers of cores and sockets, the numbers that name the NUMA nodes, and the total bytes of
-    last-level cache.
+    ``cores`` and ``sockets`` are counts, ``numa_nodes`` the numbers that name the NUMA nodes, ascending, and
+    ``last_level_bytes`` is the sum of their last-level caches.
     """
     locations = [topology[cpu] for cpu in cpus]
     cores = {location.core for location in locations}
@@ -193,7 +194,10 @@ def reach(topology: Topology, cpus: Iterable[int]) -> Facts:
 
 
 def cpus_of_two(topology: Topology, cpus: Iterable[int], same_socket: bool) -> list[int]:
-    """Return two CPUs on two cores, in one socket or in two; an empty list if there are none."""
+    """Return two CPUs on two cores: of one socket with ``same_socket``, otherwise of two sockets.
+
+    The first is the one that the first thread takes. The list is empty if there is no second one.
+    """
     first, *others = order(topology, cpus)
     here = topology[first]
     for cpu in others:

@@ -47,12 +47,15 @@ THREAD_VARIABLES = (
 )
 
 # Patterns of HPL's output. HPL 2.0 prints 3 decimals of Gflops, 2.3 prints 4.
+# In order: the columns of the row with the result, this row, the line with the residual and its verdict, the lines
+# with the numbers of tests, and these numbers (text -> number) after one passed test.
 _COLUMNS = ("N", "NB", "P", "Q", "Time", "Gflops")
 _ROW = re.compile(r"^W[RC]\S+[ \t]+(\S.*?)\s*$", re.MULTILINE)
 _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*(\S+)\s*\.{3,}\s*(PASSED|FAILED)\s*$", re.MULTILINE)
 _TESTS = re.compile(r"([0-9]+) tests (completed and passed|completed and failed|skipped)")
 _ONE_PASSED = {"completed and passed": "1", "completed and failed": "0", "skipped": "0"}
-_REQUEST = "OPENBLAS_CORETYPE="  # start of the word in argv that sets OpenBLAS's core type
+# Start of the word in argv that sets OpenBLAS's core type.
+_CORE_TYPE_SETTING = "OPENBLAS_CORETYPE="
 
 # Instruction sets -> guessed flop per cycle of one core in double precision, the most first. They serve only
 # to choose N. Limits are computed in limits/.
@@ -122,6 +125,8 @@ class Hpl(Instrument):
         return nodes_of_ranks(cell.variant)
 
     def check(self, cell: Cell) -> None:
+        # ``rows`` has only DP, so the check of the base class would refuse the workload HPL, which no kernel of
+        # peakmark measures.
         if cell.workload != HPL:
             super().check(cell)
 
@@ -131,7 +136,7 @@ class Hpl(Instrument):
         memory = min(workspace.memory_bytes, node_bytes(cell))
         cores = min(cell.concurrency, len(workspace.cpus))
         rate = guess_rate(workspace.cpu, workspace.isa, cores)
-        n = size_of_system(cell, rate, memory, hpcc)
+        n = size_of_system(cell, rate, memory, hpcc=hpcc)
         if n is None:
             raise Unavailable(
                 f"HPL in {tool.name} cannot solve even N = {2 * _nb(cell)} in budget_s = {_budget(cell):g} s"
@@ -148,7 +153,7 @@ class Hpl(Instrument):
         files = {settings: text}
         # Set the core type with env(1), so that parse finds it in argv.
         core = core_type(workspace.cpu, workspace.isa)
-        words = [] if core is None else [f"{_REQUEST}{core}"]
+        words = [] if core is None else [f"{_CORE_TYPE_SETTING}{core}"]
         if cell.workload == HPL:
             return self._of_ranks(cell, [*words, tool.path], files, outputs)
         environment = {
@@ -166,11 +171,11 @@ class Hpl(Instrument):
     def _of_ranks(
         self, cell: Cell, words: list[str], files: Mapping[str, str], outputs: tuple[str, ...]
     ) -> Command:
-        """Return the command of a process that srun or mpirun starts for each socket or core.
+        """Return the command of the processes that srun or mpirun starts on each node, one for each socket or core.
 
         Args:
             cell: cell of the workload HPL.
-            words: word that sets OpenBLAS's core type, if any, and the program.
+            words: setting of OpenBLAS's core type (NAME=VALUE), if any, and the program.
             files, outputs: attributes of the command.
         """
         places = _places(cell)
@@ -194,11 +199,11 @@ class Hpl(Instrument):
                 + (", or install xhpl, as hpcc's other tests take most of it" if hpcc else "")
             )
         # Find the core type that OpenBLAS was asked for, and the one that it printed.
-        requests = [word for word in done.argv if word.startswith(_REQUEST)]
+        requests = [word for word in done.argv if word.startswith(_CORE_TYPE_SETTING)]
         core = common.found(r"^Core: (\S+)\s*$", done.stderr)
         library: dict[str, Any] = {"blas": "unknown", "core_type": None, "requested": None}
         if requests:
-            library["requested"] = requests[0].removeprefix(_REQUEST)
+            library["requested"] = requests[0].removeprefix(_CORE_TYPE_SETTING)
         if core is not None:
             library |= {"blas": "OpenBLAS", "core_type": core}
         elif hpcc:
@@ -213,17 +218,24 @@ class Hpl(Instrument):
         return Parsed((row,), version, library, tuple(warnings))
 
     def estimate(self, cell: Cell) -> Cost:
-        # The largest N on a node with enough memory. Add a fifth of the matrix for other memory.
+        # The plan does not know which of the two programs a node has. Assume the more expensive one: in a limited time
+        # xhpl, which solves the larger N; otherwise hpcc, whose other tests take time too.
         nodes, rate = self.nodes(cell), PLANNED_RATE * cell.concurrency
         is_timed = _budget(cell) < math.inf
-        n = size_of_system(cell, rate, node_bytes(cell), not is_timed) or 0
-        seconds = _budget(cell) if is_timed else wall_seconds(n, rate * nodes, True, nodes)
-        cost = Cost(0.0, seconds + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2 / nodes))
+        n = size_of_system(cell, rate, node_bytes(cell), hpcc=not is_timed) or 0
+        seconds = (
+            _budget(cell) if is_timed else wall_seconds(n, rate * nodes, hpcc=True, nodes=nodes)
+        )
+        # An element has 8 bytes. Add a fifth of the matrix for other memory, and 5 s for start and end.
+        cost = Cost(
+            fixed_s=0.0, work_s=seconds + 5.0, memory_bytes=math.ceil(8 * n * n * 1.2 / nodes)
+        )
         if cell.workload != HPL:
             return cost
         if nodes == 1:
             return replace(cost, fixed_s=mpibench.START_S)
-        # Each process sends this part of the matrix, whose elements have 64 bits. Source: HPL Scalability Analysis,
+        # Each process sends this number of bits: a part of the matrix, whose elements have 64. One process is assumed
+        # on each node. Source: HPL Scalability Analysis,
         # www.netlib.org/benchmark/hpl/scalability.html.
         rows, columns = process_grid(nodes)
         sent = 64.0 * n * n * (3 * rows + columns) / (2 * rows * columns)
@@ -245,22 +257,28 @@ def _budget(cell: Cell) -> float:
 
 
 def node_bytes(cell: Cell) -> int:
-    """Return the memory of the smallest node in bytes, which the plan knows; else more than any node has."""
+    """Return the memory of the smallest node in bytes, which the plan writes into the cell if it knows the nodes.
+
+    If it does not, the result is more than any node has, so that it limits nothing.
+    """
     return int(common.option_number(cell, "node_bytes") or 1 << 50)
 
 
 def _places(cell: Cell) -> list[str]:
-    """Return the CPUs of each process on a node, such as ``0,1``; an empty text where HPL is one process."""
+    """Return a text for each process on a node: its CPUs, such as ``0,1``.
+
+    If HPL runs as one process, the only text is empty.
+    """
     return str(cell.options.get("cpus") or "").split(":")
 
 
 def _threads(places: list[str]) -> int:
-    """Return the number of threads that the BLAS of each process runs."""
+    """Return the number of threads that the BLAS of each process runs: the CPUs of the process with the fewest."""
     return min(place.count(",") + 1 for place in places)
 
 
 def _variables(threads: int) -> dict[str, str]:
-    """Return the environment variables of a process whose BLAS runs so many threads."""
+    """Return the environment variables of a process whose BLAS runs ``threads`` threads."""
     return {
         **dict.fromkeys(THREAD_VARIABLES, str(threads)),
         "OPENBLAS_VERBOSE": "2",  # prints the core type on stderr
@@ -306,6 +324,7 @@ def guess_rate(cpu: Mapping[str, Any], flags: frozenset[str], threads: int) -> f
         threads: number of cores.
     """
     clocks = cpu.get("clock_hz") or {}
+    # Under load, cores are assumed to run at the nominal clock, which is below the maximum.
     clock = clocks.get("nominal") or clocks.get("observed") or clocks.get("maximum") or _CLOCK_HZ
     # The last entry needs nothing, so that it fits every processor.
     per_cycle = next(flops for needs, flops in _FLOPS_PER_CYCLE if needs <= flags)
@@ -361,7 +380,7 @@ def choose_n(
 
 
 def _operations(n: int) -> float:
-    # The operations that HPL counts for its Gflops.
+    """Return the operations for a system of n equations, as HPL counts them for its Gflops."""
     return 2 / 3 * n**3 + 1.5 * n**2
 
 
@@ -396,7 +415,10 @@ def core_type(cpu: Mapping[str, Any], flags: frozenset[str]) -> str | None:
 
 
 def _printed(done: Completed, hpcc: bool) -> str:
-    """Return the text with HPL's result, which hpcc writes into a file. Errors: ParseError."""
+    """Return the text with HPL's result: the standard output of xhpl, or the file that hpcc writes.
+
+    Errors: ParseError if this file is missing.
+    """
     if not hpcc:
         return done.stdout
     if HPCC_OUTPUT not in done.files:
@@ -405,7 +427,7 @@ def _printed(done: Completed, hpcc: bool) -> str:
 
 
 def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
-    """Parse HPL's output, and return the rate in flop/s and details of its test.
+    """Parse HPL's output, and return (rate in flop/s, details of the measurement: name -> value).
 
     Raises:
         ParseError: the output is incomplete, or the test failed or was skipped.
@@ -434,7 +456,7 @@ def _read_hpl(text: str, hpcc: bool) -> tuple[float, dict[str, Any]]:
 
 
 def _section(text: str, hpcc: bool) -> str:
-    """Return HPL's part of the output, because other tests of hpcc print similar lines.
+    """Return HPL's part of the output: other tests of hpcc print similar lines.
 
     Raises:
         ParseError: the output is incomplete.
@@ -449,12 +471,12 @@ def _section(text: str, hpcc: bool) -> str:
 
 
 def _one_test(hpl: str) -> Output:
-    """Return the values of the test by column, with its residual.
+    """Return the values of HPL's only test: column -> value as text, and its ``residual``.
 
     Raises:
         ParseError: there is not exactly one test, or it failed or was skipped.
     """
-    tests = {what: count for count, what in _TESTS.findall(hpl)}
+    tests = {what: count for count, what in _TESTS.findall(hpl)}  # as ``_ONE_PASSED``
     if tests.get("skipped", "0") != "0":
         raise ParseError(
             "HPL skipped its test because of illegal input values or too little memory"

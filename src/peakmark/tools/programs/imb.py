@@ -1,7 +1,7 @@
 """IMB-MPI1 of the Intel MPI Benchmarks, which measures MPI.
 
-As of the OSU Micro-Benchmarks, one execution measures all message sizes, which are powers of two. The time
-of a collective operation is that of the slowest rank, as mpibench's.
+As in the OSU Micro-Benchmarks, one execution measures all message sizes, which are powers of two. The time
+of a collective operation is that of the slowest rank, as in mpibench.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BENCHMARKS = {
 }
 """Workload -> the benchmark that measures it. Uniband and Biband have 64 messages under way."""
 _HEADINGS = {"latency": "t_max[usec]", "throughput": "Mbytes/sec", "message_rate": "Msg/sec"}
-"""Metric -> heading of the column that has it, except for PINGPONG."""
+"""Metric -> heading of the column that has it. Only the column of PINGPONG's latency has another heading."""
 _END = "# All processes entering MPI_Finalize"
 """Last line of a whole output."""
 
@@ -58,6 +58,7 @@ class Imb(osu.Osu):
         return self.placed(cell, argv)
 
     def values(self, cell: Cell, text: str) -> dict[int, str]:
+        # IMB prints tables with headings, unlike the OSU programs. Only the line of headings has ``#repetitions``.
         if _END not in text:
             raise ParseError("imb: the output has no end")
         heading = _HEADINGS[mpibench.metric_of(cell)]
@@ -73,7 +74,7 @@ class Imb(osu.Osu):
                 headings = []  # the end of a table
             elif headings:
                 fields = dict(zip(headings, words, strict=False))
-                size = fields.get("#bytes", "0")
+                size = fields.get("#bytes", "0")  # a barrier has no such column
                 value = fields.get(heading)
                 if len(words) != len(headings) or value is None or not re.fullmatch("[0-9]+", size):
                     raise ParseError(f"imb: {line[:60]!r} is no line of its table")

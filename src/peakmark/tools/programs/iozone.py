@@ -53,8 +53,8 @@ _PHASES = {
 
 The phases are those of the options -i 0 -i 1 -i 2.
 """
-_WRITING = 3
-"""Number of phases that write."""
+_WRITING_PHASES = 3
+"""Number of phases that write: write, rewrite and random write."""
 _WORKLOADS = {
     "RS": ("read", "reread"),
     "WS": ("rewrite", "write"),
@@ -67,6 +67,7 @@ _CHILDREN = re.compile(
     re.MULTILINE,
 )
 """Result of one phase. Versions up to 3.420 print KB, later ones kB. Both mean 1024 bytes."""
+# Headings of the table that one process prints, up to the end of their line.
 _HEADER = re.compile(
     r"^\s+[kK]B\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b.*\n", re.MULTILINE
 )
@@ -125,7 +126,8 @@ class Iozone(Instrument):
         record = common.needed_block(cell)
         if not text.rstrip().endswith("iozone test complete."):
             raise ParseError(f"IOZone did not finish: {common.excerpt(done.stderr, text)}")
-        # Check that the output has the cell's unit and record size, and that O_DIRECT was used.
+        # Check that the output has the cell's unit and record size, and that O_DIRECT was used. In operations, IOZone
+        # announces ``OPS Mode``; otherwise it says that its output is in kBytes/sec.
         ops = in_ops(cell)
         if ("OPS Mode" in text) != ops or ("output is in kbytes/sec" in text.lower()) == ops:
             unit = "kB"
@@ -153,7 +155,8 @@ class Iozone(Instrument):
     def estimate(self, cell: Cell) -> Cost:
         size, record = file_size(cell, "processes"), common.needed_block(cell)
         total = size * cell.concurrency
-        # A phase is bound by the rate of the disk, or by the requests of a process, which come one after the other.
+        # A phase is bound by the rate of the disk, or by the requests of a process, which come one after the other. The
+        # larger of the two times counts.
         slowest = max(total / _CAUTIOUS_THROUGHPUT, size / record * _CAUTIOUS_OPERATION_S)
         fixed_s = 0.5  # to start
         if cell.concurrency > 1:
@@ -163,7 +166,7 @@ class Iozone(Instrument):
         return Cost(
             fixed_s=fixed_s,
             work_s=len(_PHASES) * slowest,
-            waits_s=sync_s(cell, _WRITING * total),
+            waits_s=sync_s(cell, _WRITING_PHASES * total),
             memory_bytes=cell.concurrency * (RECORD_MAX + (4 << 20)),
             disk_bytes=total,
         )
@@ -175,7 +178,7 @@ def in_ops(cell: Cell) -> bool:
 
 
 def _single(text: str, cell: Cell) -> Output:
-    """Parse the table that a run with one process prints, and return column -> value.
+    """Parse the table that a run with one process prints, and return column -> value as text.
 
     Raises:
         ParseError: the table has other columns or sizes than those of the cell.
@@ -195,7 +198,7 @@ def _single(text: str, cell: Cell) -> Output:
 
 
 def _several(text: str, cell: Cell) -> Output:
-    """Parse the output of a run with several processes, and return column of ``_single`` -> value.
+    """Parse the output of a run with several processes, and return column of ``_single`` -> value as text.
 
     The values are those of the lines ``Children see throughput``.
 
@@ -227,7 +230,7 @@ def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
             phase, other = other, phase
             details["fill"] = "new"
     details["phase"] = phase
-    scale = 1 if in_ops(cell) else _KB
+    scale = 1 if in_ops(cell) else _KB  # rates are in operations/s or kB/s
     if other:
         details[other] = phases.number(other) * scale
     value = phases.number(phase) * scale

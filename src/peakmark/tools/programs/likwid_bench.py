@@ -39,7 +39,7 @@ A peakflops kernel loads once per 15 to 30 operations.
 _STARTUP_S = 1.1
 """Seconds that likwid-bench takes to start, one of them to calibrate its clock."""
 _SHORT_S = 0.1
-"""Shortest run, in seconds, whose rate is reliable."""
+"""Shortest run, in seconds, whose rate is reliable, and shortest pass of which two passes are enough."""
 # A line with a result: its name and its value.
 _LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
 _RULE = "-" * 80  # the last line of the output
@@ -137,7 +137,7 @@ class LikwidBench(Instrument):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
-        size_of(cell)
+        size_of(cell)  # raises an error if the cell has no block, or no valid pool
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, size_of(cell), workspace)
@@ -208,6 +208,7 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
     Raises:
         Unavailable: likwid-bench has no kernel for this cell on this CPU.
     """
+    # ``store`` stays empty for workloads that do not write.
     stem, store = _KERNELS[cell.workload], ""
     if cell.workload in WRITING:
         store = store_of(cell)

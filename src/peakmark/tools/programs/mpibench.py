@@ -20,7 +20,7 @@ from peakmark.tools.base import (
 from peakmark.tools.common import Output
 
 BETWEEN_TWO = ("PINGPONG", "RATE", "BIRATE")
-"""Workloads between two ranks, whatever the number of nodes."""
+"""Workloads that need exactly two ranks, on one node or on two."""
 BLOCK_MAX = 1 << 30
 """Largest message, in bytes (src/kernels/mpi/exchange.h)."""
 LONGEST_WAIT = 10.0
@@ -33,7 +33,7 @@ On four busy nodes of two shared CPUs a cell took 1.2 to 2.4 s in all, with 0.03
 
 
 class MpiBench(common.Kernel):
-    """mpibench, whose ranks srun or mpirun starts.
+    """mpibench, whose ranks are started by srun or mpirun.
 
     - PINGPONG: seconds of half a round trip.
     - RATE and BIRATE: B/s of one direction, and of both, with 64 messages under way.
@@ -46,6 +46,7 @@ class MpiBench(common.Kernel):
 
     def find(self, path: str) -> Tool:
         """Return the kernel with its version. Errors: Unavailable, as a node may lack the MPI library."""
+        # Skip ``Kernel.find``, whose error would ask the user to compile the kernel again.
         return super(common.Kernel, self).find(path)
 
     def nodes(self, cell: Cell) -> int:
@@ -56,7 +57,7 @@ class MpiBench(common.Kernel):
         if cell.workload != "BARRIER":
             message = common.needed_block(cell)
             common.need_between(cell, "messages", message, 1, BLOCK_MAX, in_bytes=True)
-            if cell.workload == "ALLREDUCE":
+            if cell.workload == "ALLREDUCE":  # it adds numbers of 8 bytes
                 common.need_multiple(self.name, 8, message)
         check_ranks(cell)
 
@@ -72,6 +73,7 @@ class MpiBench(common.Kernel):
         return self.command(cell, argv, ranks=cell.concurrency)
 
     def threads(self, cell: Cell) -> int:
+        # All ranks: the concurrency is the number of ranks on each node.
         return cell.concurrency * self.nodes(cell)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
@@ -89,8 +91,8 @@ class MpiBench(common.Kernel):
     def estimate(self, cell: Cell) -> Cost:
         # The times of single calls take a tenth of the time more.
         seconds = 1.1 * common.clock_s(cell, "total", 0.1)
-        buffers = 2 * (cell.block or 0)
-        if cell.workload == "ALLTOALL":
+        buffers = 2 * (cell.block or 0)  # of each rank, to send and to receive
+        if cell.workload == "ALLTOALL":  # a rank has a block for each rank
             buffers *= self.threads(cell)
         memory = cell.concurrency * (buffers + (64 << 20))
         return Cost(fixed_s=START_S + seconds, memory_bytes=memory)
@@ -100,10 +102,12 @@ def check_ranks(cell: Cell) -> None:
     """Check the variant of a cell, which says where its ranks are, and the number of its ranks.
 
     Raises:
-        Unavailable: the variant is unknown, or a workload between two ranks has another number of them.
+        Unavailable: the variant is unknown, there are fewer than two ranks, or a workload of ``BETWEEN_TWO``
+            has more than two.
     """
     if cell.variant not in ON_ONE_NODE and not RANKS_ON_NODES.fullmatch(cell.variant):
         raise no_variant(cell, ["2-nodes", *ON_ONE_NODE])
+    # If the cell has a word (``cell.word``) instead of a number, the number of ranks is known only on the node.
     ranks = cell.concurrency * nodes_of_ranks(cell.variant)
     if cell.workload in BETWEEN_TWO and ranks != 2 and not cell.word:
         raise Unavailable(

@@ -43,13 +43,16 @@ LARGEST = 4 << 20
 SIZES_SINCE = (5, 6)
 """Release since which all programs measure only the sizes that they are asked for."""
 _FOLDERS = ("", "../pt2pt", "../collective", "../../collective/blocking")
-"""Where a program may be, relative to the folder of another; the last one in the sources of release 7."""
+"""Folders in which to search for an OSU program, relative to the folder of another OSU program.
+
+The last one is the layout of the sources of release 7.
+"""
 _INSTALLED = "libexec/osu-micro-benchmarks/mpi/pt2pt"
-"""Folder of the programs in a prefix."""
+"""Folder of the programs below the prefix of an installation, such as /usr."""
 _LINE = re.compile(r"([0-9]+)((?: +[0-9]+\.[0-9]{2})+) *\Z")
 """A line of output: size in bytes, then the values."""
 _FACTORS = {"latency": 1e-6, "throughput": 1e6, "message_rate": 1.0}
-"""Metric -> factor from the printed value to SI."""
+"""Metric -> factor from the printed value to SI. Latencies are printed in us, throughputs in MB/s."""
 
 
 class Osu(Instrument):
@@ -71,6 +74,7 @@ class Osu(Instrument):
 
     def on_path(self, choice: str | None = None) -> str | None:
         found = super().on_path(choice)
+        # A configured path or name is not replaced by a program elsewhere.
         if found or choice:
             return found
         prefixes = [Path(folder).parent for folder in os.get_exec_path()]
@@ -104,6 +108,7 @@ class Osu(Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         argv = [_program(tool.path, PROGRAMS[cell.workload])]
+        # The first two numbers of the version: (7, 1) for 7.1.
         release = tuple(int(part) for part in tool.version.split(".")[:2] if part.isdecimal())
         if release >= SIZES_SINCE and cell.workload != "BARRIER":
             sizes = wanted(cell)
@@ -113,7 +118,10 @@ class Osu(Instrument):
         return self.placed(cell, argv)
 
     def placed(self, cell: Cell, argv: list[str]) -> Command:
-        """Return the command of each rank. On one node each runs on a CPU of its own."""
+        """Return the command of each rank. If all ranks are on one node, each is pinned to one CPU.
+
+        Their CPUs are the cell's option ``cpus``.
+        """
         if cell.variant in ON_ONE_NODE:
             cpus = str(cell.options.get("cpus")).replace(",", ":")
             argv = ["sh", "-c", common.ON_CPUS_OF_RANK, cpus, *argv]
@@ -153,7 +161,8 @@ class Osu(Instrument):
         return values
 
     def estimate(self, cell: Cell) -> Cost:
-        # By default 1000 round trips, or 20 windows of 64 messages, of each size above 8 KiB.
+        # By default 1000 round trips, or 20 windows of 64 messages, of each size above 8 KiB. A tenth is added for the
+        # warm-up. All sizes, each twice the one before, have together about twice the bytes of the largest.
         messages = 2 * 1100 if cell.workload == "PINGPONG" else 64 * 22
         bits = 8.0 * 2 * LARGEST * messages if nodes_of_ranks(cell.variant) > 1 else 0.0
         memory = cell.concurrency * (2 * LARGEST + (64 << 20))
@@ -166,7 +175,7 @@ class Osu(Instrument):
 
 
 def wanted(cell: Cell) -> list[int]:
-    """Return the message sizes of the grid in bytes."""
+    """Return the message sizes of the grid in bytes; an empty list if it has none, as for a barrier."""
     return [int(size) for size in str(cell.options.get("blocks", "")).split()]
 
 
@@ -176,7 +185,10 @@ def _share(cell: Cell) -> float:
 
 
 def _program(path: str, name: str) -> str:
-    """Return the path of the program ``name``, which is in a folder near the program at ``path``."""
+    """Return the path of the program ``name``, which is in a folder near the program at ``path``.
+
+    If it is in none of ``_FOLDERS``, return its path next to ``path``, for the message of the failed start.
+    """
     for folder in _FOLDERS:
         program = Path(path).parent / folder / name
         if os.access(program, os.X_OK):

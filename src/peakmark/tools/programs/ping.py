@@ -83,9 +83,10 @@ class Ping(Instrument):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         count, interval = _count(cell), _interval(tool.version, os.geteuid())
+        # -n: no names, -q: only the summary, -c: requests, -i: seconds between them, -s: bytes of payload.
         words = f"-n -q -c {count} -i {interval:g} -s {PAYLOAD} {{address}}"
         argv = [tool.path, *words.split()]
-        # Exit codes: 1 for lost packets or no answer, 2 for other errors. parse finds the reason.
+        # Exit codes: 1 for lost packets or no answer, 2 for other errors. ``parse`` finds the reason in the output.
         codes = (0, 1, 2)
         expected_s = count * (interval + 0.01)  # with an answer within 10 ms
         return self.command(cell, argv, expected_s, ok_codes=codes)
@@ -101,9 +102,8 @@ class Ping(Instrument):
             raise ParseError(f"ping: none of {sent} packets was answered")
         if times is None:
             raise ParseError("ping printed no round trip times")
-        output = Output(
-            self.name, times.groupdict()
-        )  # in the order of the groups: min, avg, max, mdev
+        # In the order of the groups: min, avg, max, mdev. ping prints ms.
+        output = Output(self.name, times.groupdict())
         least, mean, most, deviation = (
             output.number(name, allow_zero=True) * 1e-3 for name in output
         )
@@ -128,7 +128,12 @@ def _count(cell: Cell) -> int:
 
 
 def _interval(version: str, user: int) -> float:
-    """Return the shortest interval between packets, in seconds, that this user may choose."""
+    """Return the shortest interval between packets, in seconds, that this user may choose.
+
+    Args:
+        version: version of ping, such as ``s20180629`` or ``20221126``, which is its date.
+        user: user ID; 0 is root, who may always choose the short interval.
+    """
     release = re.search(r"[0-9]{8}", version)
     fast = user == 0 or (release is not None and int(release[0]) >= _FAST_SINCE)
     if fast:

@@ -57,9 +57,9 @@ _SECONDS_PER_ROUTINE = 2.0
 # Kinds of routines: how the names of their routines begin. CHASE is a single routine.
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
 _POINTER = 8
-"""Bytes of a load of CHASE, which reads the address of the next load."""
-# Workload -> kinds of routines from which its value is computed.
-_NEEDS = {"RS": (READ,), "WS": (WRITE,), "RWS": (READ, WRITE), "LAT": (CHASE,)}
+"""Bytes that a load of CHASE reads: the address of the next load."""
+# Workload -> the kinds of routines from whose results its value is computed.
+_KINDS = {"RS": (READ,), "WS": (WRITE,), "RWS": (READ, WRITE), "LAT": (CHASE,)}
 # Formula of RWS in the details. ``read`` and ``write`` are the rates of the two kinds.
 _ESTIMATE = "2 / (1 / read + 1 / write): pmbw has no copy; loads and stores are taken not to overlap, so this is no limit"
 
@@ -101,6 +101,7 @@ class Pmbw(Instrument):
         common.need_memory(self.name, memory, workspace)
         # ``-f list`` prints the names of all routines.
         offered = base.ask(tool.path, "-f", "list").split()
+        # -M: memory, -p and -P: smallest and largest number of threads, -s and -S: smallest and largest area.
         words = f"-M {memory + 1} -p {threads} -P {threads} -s {area} -S {area}"
         for kind in needs(cell):
             words += "".join(f" -f {routine}" for routine in widest(kind, offered))
@@ -133,8 +134,8 @@ class Pmbw(Instrument):
         return Parsed((row,), version)
 
     def estimate(self, cell: Cell) -> Cost:
-        # Each kind has a simple and an unrolled routine (``widest``), except CHASE, which has one.
-        kinds = _NEEDS[cell.workload]
+        # ``widest`` selects two routines of each kind, a simple and an unrolled one. CHASE has only one.
+        kinds = _KINDS[cell.workload]
         routines = 2 * len(kinds)
         if kinds == (CHASE,):
             routines = 1
@@ -158,11 +159,11 @@ def needs(cell: Cell) -> tuple[str, ...]:
             "pmbw writes through the caches, but this row uses streaming stores",
             "set store: temporal",
         )
-    return _NEEDS[cell.workload]
+    return _KINDS[cell.workload]
 
 
 def area_of(cell: Cell) -> int:
-    """Return the bytes of pmbw's area, which are the blocks of all threads or the pool."""
+    """Return the bytes of pmbw's area: of the pool, or of the blocks of all threads."""
     if cell.variant in POOLS:
         return pool_of(cell)
     return block_of(cell) * cell.concurrency
@@ -194,11 +195,11 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
             by_width.setdefault(int(match[1]), []).append(name)
     if not by_width:
         raise Unavailable(f"pmbw has no routine {kind} on this CPU")
-    return by_width[max(by_width)]
+    return by_width[max(by_width)]  # ``by_width`` is: bits of a register -> names of the routines
 
 
 def read_results(text: str) -> dict[str, Output]:
-    """Parse the RESULT lines into routine -> its values.
+    """Parse the RESULT lines into routine -> its values, such as ``bandwidth`` and ``time``, as text.
 
     Raises:
         ParseError: a line is truncated or inconsistent.
@@ -228,7 +229,7 @@ def _row(cell: Cell, results: Mapping[str, Output]) -> Measurement:
         result = results[CHASE]
         details |= {"routine": CHASE, "seconds": result.number("time")}
         return Measurement.of(cell, "latency", _load_s(result, cell.concurrency), details)
-    best = [_best(kind, results) for kind in _NEEDS[cell.workload]]
+    best = [_best(kind, results) for kind in _KINDS[cell.workload]]
     rates = [result.number("bandwidth") for result in best]
     details["routine"] = ", ".join(result["funcname"] for result in best)
     if cell.workload != "RS":
@@ -257,7 +258,7 @@ def _load_s(result: Output, threads: int) -> float:
 
 
 def _best(kind: str, results: Mapping[str, Output]) -> Output:
-    """Return the result of the fastest routine of a kind."""
+    """Return the result of the fastest routine of a kind (``READ`` or ``WRITE``)."""
     found = [result for name, result in results.items() if name.startswith(kind)]
     return max(found, key=lambda result: result.number("bandwidth"))
 

@@ -24,8 +24,8 @@ from peakmark.tools.common import Output
 POOL = 1 << 30
 """Bytes of the pool unless the configuration sets them, the same as rambench's default."""
 
-ORDINARY = "pool-temporal"
-"""Variant with ordinary stores, which the key ``store`` of a grid does not change."""
+POOL_TEMPORAL = "pool-temporal"
+"""Variant of a pool that is always written with ordinary stores, whatever the key ``store`` of its grid says."""
 
 LINE = 64
 """Bytes of a cache line. Blocks are multiples of it."""
@@ -45,7 +45,7 @@ NUMA_PAIR_S, MOST_NUMA_PAIRS = 0.02, 64
 that a machine usually has.
 """
 LADDER_S = 4.0
-"""Seconds that a ladder takes to lay out its working sets in memory."""
+"""Seconds that LADDER-RS and LADDER-LAT take to lay out their working sets in memory."""
 START_S, WARMUP_S = 0.3, 0.1
 """Seconds in which rambench starts, and seconds of its warm-up unless the configuration sets them."""
 THREAD_BYTES = 1 << 20
@@ -54,12 +54,15 @@ THREAD_BYTES = 1 << 20
 _CAUTIOUS_THROUGHPUT = 5e9
 """Throughput in B/s of one thread in slow DRAM."""
 _CAUTIOUS_THREADS = 8
-"""Number of threads that saturate slow DRAM: more threads do not move more bytes per second."""
+"""Number of threads that are assumed to saturate slow DRAM.
+
+More threads do not shorten the estimate, so that it is too long rather than too short.
+"""
 _CAUTIOUS_LOAD_S = 200e-9
 """Seconds of a dependent load in slow DRAM with small pages."""
 _PROBES_S = 0.07
 """Seconds for which rambench reads DRAM before and after the measurement."""
-_TOUCH = 1.0e9
+_TOUCH_RATE = 1.0e9
 """Rate in B/s at which one thread writes newly allocated memory."""
 
 
@@ -82,6 +85,7 @@ class RamBench(common.Kernel):
 
     def check(self, cell: Cell) -> None:
         super().check(cell)
+        # A word such as ``cores`` becomes the number of threads only on the node.
         if cell.workload == "LOADED" and cell.concurrency < 2 and not cell.word:
             raise Unavailable(
                 f"{self.name} needs 2 threads or more for LOADED:"
@@ -97,8 +101,9 @@ class RamBench(common.Kernel):
             )
         block = block_of(cell)
         common.need_multiple(self.name, LINE, block)
-        common.need_share(cell, "total", buffers(cell) * block)
-        common.need_share(cell, "accesses", 1)
+        # Each thread must pass over its buffers at least once.
+        common.need_share(cell, "total", least=buffers(cell) * block)
+        common.need_share(cell, "accesses", least=1)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         common.need_memory(self.name, self.estimate(cell).memory_bytes, workspace)
@@ -106,6 +111,7 @@ class RamBench(common.Kernel):
         if cell.workload in SHAPES:
             argv = [tool.path, "--workload", cell.workload]
             argv += common.flags(cell, "pairs", "steps")
+            # The variant of a ladder selects the kind of pages.
             if cell.workload in LADDERS:
                 argv += ["--huge-pages", "on" if cell.variant == "huge" else "off"]
             if cell.workload == "NUMA-WS":
@@ -123,14 +129,15 @@ class RamBench(common.Kernel):
             words += f" --pool {pool}"
             argv = [*self.work_option(cell, "total")]
         argv += self.common_options(cell, workspace)
-        # Otherwise rambench chooses by the rule of ``store_of``, if the CPU has streaming stores.
-        if cell.workload in WRITING and ("store" in cell.options or cell.variant == ORDINARY):
+        # Without this option, rambench chooses by the rule of ``store_of``, if the CPU has streaming stores.
+        if cell.workload in WRITING and ("store" in cell.options or cell.variant == POOL_TEMPORAL):
             argv += ["--store", store_of(cell)]
         argv = [tool.path, *words.split(), *argv]
         return self.command(cell, argv)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)
+        # 1 ms is ten thousand times the latency of DRAM.
         if cell.workload == "LAT" and output.number("value") > 1e-3:
             raise ParseError(f"rambench: {output['value']:g} s for one load is not possible")
         if cell.workload in SHAPES:
@@ -143,7 +150,7 @@ class RamBench(common.Kernel):
             return _cost_of_cpu_pairs(cell)
         if cell.workload in LADDERS:
             clock_s = common.clock_s(cell, "total", WARMUP_S)
-            return Cost(START_S + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
+            return Cost(fixed_s=START_S + clock_s, work_s=LADDER_S, memory_bytes=pool_of(cell))
         if cell.workload in NUMA:
             return _cost_of_numa_pairs(cell)
         if cell.workload == "LOADED":
@@ -154,28 +161,28 @@ class RamBench(common.Kernel):
 def _cost_of_cpu_pairs(cell: Cell) -> Cost:
     """Return the cost of C2C, which measures pairs of CPUs."""
     pairs = min(math.comb(cell.concurrency, 2), MOST_PAIRS)
-    return Cost(START_S + pairs * PAIR_S, memory_bytes=cell.concurrency * THREAD_BYTES)
+    return Cost(fixed_s=START_S + pairs * PAIR_S, memory_bytes=cell.concurrency * THREAD_BYTES)
 
 
 def _cost_of_numa_pairs(cell: Cell) -> Cost:
-    """Return the cost of a NUMA matrix, for a large number of pairs, because the node's number is unknown."""
+    """Return the cost of a NUMA matrix for ``MOST_NUMA_PAIRS``: the pairs of the node are not known here."""
     pairs_s = max(common.seconds_of(cell), MOST_NUMA_PAIRS * NUMA_PAIR_S)
     memory = pool_of(cell)
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + pairs_s
     # Add ``pairs_s`` again, because the threads of each pair first run for a while without measuring.
-    return Cost(fixed_s, work_s=memory / _TOUCH + pairs_s, memory_bytes=memory)
+    return Cost(fixed_s=fixed_s, work_s=memory / _TOUCH_RATE + pairs_s, memory_bytes=memory)
 
 
 def _cost_of_loaded(cell: Cell) -> Cost:
-    """Return the cost of LOADED, which measures points: mixes of reads and writes at several rates of traffic.
+    """Return the cost of LOADED, which measures the latency at several rates of traffic, for several mixes.
 
-    The first point of each mix is measured without traffic.
+    A mix is a percentage of reads in the traffic. Of each mix, one more latency is measured without traffic.
     """
     points = MIXES * (1 + RATES)
     point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + points * point_s
     memory = 3 * pool_of(cell)  # the source, the copy, and an area of at most that size
-    return Cost(fixed_s, memory / _TOUCH, memory_bytes=memory)
+    return Cost(fixed_s=fixed_s, work_s=memory / _TOUCH_RATE, memory_bytes=memory)
 
 
 def _cost_of_single_row(cell: Cell) -> Cost:
@@ -193,7 +200,7 @@ def _cost_of_single_row(cell: Cell) -> Cost:
         fixed_s += _PROBES_S
     return Cost(
         fixed_s=fixed_s,
-        work_s=memory / _TOUCH + (common.amount(cell, key) or 0.0) / rate,
+        work_s=memory / _TOUCH_RATE + (common.amount(cell, key) or 0.0) / rate,
         memory_bytes=memory + cell.concurrency * THREAD_BYTES,
     )
 
@@ -216,19 +223,22 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
 
 
 def block_of(cell: Cell) -> int:
-    """Return the bytes of a block; for LAT, the bytes of the area that each thread walks."""
+    """Return the bytes of a block; for LAT, the bytes of the area that each thread walks.
+
+    Until a node has chosen an automatic area, ``POOL`` is assumed. Errors: ConfigError if the cell has no block.
+    """
     if cell.automatic and cell.workload == "LAT":
         return POOL if cell.area is None else cell.area
     return common.needed_block(cell)
 
 
 def buffers(cell: Cell) -> int:
-    """Return the number of buffers of a thread: two for copies, three for the triad."""
+    """Return the number of buffers of a thread: two for copies, three for the triad, one for all others."""
     return ARRAYS.get(cell.workload, 1)
 
 
 def pool_of(cell: Cell) -> int:
-    """Return the bytes of the pool, with all buffers of all threads."""
+    """Return the bytes of the pool, which holds all buffers of all threads; ``POOL`` if the cell sets no bytes."""
     if cell.options.get("pool") == AUTO:
         return POOL
     return common.option_size(cell, "pool") or POOL
@@ -237,10 +247,10 @@ def pool_of(cell: Cell) -> int:
 def store_of(cell: Cell) -> str:
     """Return how a cell writes: temporal, streaming or libc.
 
-    It is always temporal for the variant ``ORDINARY``. Otherwise the option ``store`` decides; by default, pools
+    It is always temporal for the variant ``POOL_TEMPORAL``. Otherwise the option ``store`` decides; by default, pools
     are written with streaming stores and blocks with temporal ones.
     """
-    if cell.variant == ORDINARY:
+    if cell.variant == POOL_TEMPORAL:
         return "temporal"
     if cell.options.get("store"):
         return str(cell.options["store"])
