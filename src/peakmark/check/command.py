@@ -41,10 +41,10 @@ from peakmark.run import kernel_build, noise
 from peakmark.storage import activity
 from peakmark.storage.activity import Activity
 
-BY_HAND = (20.0, 3600.0)
-"""Seconds that a check may take by default, and the most that ``--seconds`` may allow."""
-CALLERS = {"prolog": (5.0, 60.0), "health": (20.0, 55.0), "nhc": (10.0, 28.0)}
-"""Program that calls the check -> its values instead of ``BY_HAND``.
+BY_HAND_S = (20.0, 3600.0)
+"""(seconds that a check may take by default, most seconds that ``--seconds`` may allow)."""
+CALLERS_S = {"prolog": (5.0, 60.0), "health": (20.0, 55.0), "nhc": (10.0, 28.0)}
+"""Program that calls the check -> its values instead of ``BY_HAND_S``.
 
 A job waits for its prolog. slurmd kills HealthCheckProgram after 60 s, and NHC ends itself after 30 s.
 """
@@ -54,11 +54,11 @@ LEAST_TRY_S, MOST_TRY_S = 0.1, 1.0
 """Shortest and longest time, in seconds, that a try measures."""
 RESERVED_S = 0.3
 """Seconds of a check for reading the campaign and the node."""
-USED = 0.9
+PLANNED_SHARE = 0.9
 """Share of the time of a check for which tries are planned. The rest absorbs delays."""
 LATE_S = 0.2
 """Seconds by which a running kernel may exceed the time of the check before it is killed."""
-LOWERED = 0.99
+LOWERED_CLOCK = 0.99
 """Share of the class's limit of the clock below which this node's limit counts as lowered."""
 
 
@@ -155,6 +155,7 @@ class CheckedRow:
 
     @property
     def is_good(self) -> bool:
+        """Return whether one of the tries reaches the bound of the class and the promised value."""
         return any(self.row.is_reached_by(each.value) for each in self.tries)
 
     def uncertainty(self, node: NodeFacts) -> str:
@@ -254,6 +255,7 @@ def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRo
             f"{node.name} belongs to no class of {campaign}: its CPU is {node.equipment.cpu or 'unknown'},"
             f" and theirs is {others or 'unknown'}"
         )
+    # Each class is (equipment, rows).
     return max(matching, key=lambda known: known[0].in_common(node.equipment))
 
 
@@ -299,9 +301,13 @@ def _measurable(campaign: Path, rows: Sequence[ClassRow]) -> list[CheckedRow]:
 def plan(rows: Sequence[CheckedRow], seconds: float) -> tuple[list[CheckedRow], float]:
     """Return the rows that can be tried ``TRIES`` times within the time, and the seconds of a try.
 
-    The first row is always tried.
+    The first row is always tried. Further rows are added in their order, unless a row does not fit.
+
+    Args:
+        rows: the rows that this node can measure; at least one.
+        seconds: time for the whole check.
     """
-    round_s = (USED * seconds - RESERVED_S) / TRIES  # time to try every row once
+    round_s = (PLANNED_SHARE * seconds - RESERVED_S) / TRIES  # time to try every row once
     planned = list(rows[:1])
     overhead_s = rows[0].row.overhead_s
     for each in rows[1:]:
@@ -330,7 +336,11 @@ def _try(each: CheckedRow, kernels: Path, try_s: float, deadline: float) -> None
 def _verdict(
     campaign: Path, node: NodeFacts, equipment: Equipment, rows: Sequence[CheckedRow]
 ) -> Verdict:
-    """Return the verdict on a node after all tries of its rows."""
+    """Return the verdict on a node after all tries of its rows.
+
+    One slow row makes the node slow, even if other rows are uncertain. Of several uncertain rows, the first one
+    gives the reason.
+    """
     uncertain = []
     slow = []
     for each in rows:
@@ -356,6 +366,7 @@ def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[
     first = slow[0]
     row = first.row
     values = [each.value for each in first.tries]
+    # The best value, and the promised value instead of the bound if it is the stricter one.
     best, word = max(values), "at least"
     if row.unit == "s":
         best, word = min(values), "at most"
@@ -454,6 +465,7 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
             f"{kernel.name} failed in {row.name} with exit code {done.returncode}: {said[0]}"
         )
     quota = _quota(row)
+    # The disturbances: activity of others, and a clock limit below the one of the class.
     during = noise.between(before, after)
     disturbances = _disturbances(row, printed, during, quota)
     cap = _lowered_clock(before.clock_limit_hz, row.clock_limit_hz)
@@ -492,8 +504,13 @@ def _disturbances(
 
 
 def _lowered_clock(limit_hz: float | None, usual_hz: float | None) -> str:
-    """Return a sentence part if this node's clock limit (Hz) is below the one of its class, else nothing."""
-    if not limit_hz or not usual_hz or limit_hz >= LOWERED * usual_hz:
+    """Return words on a clock limit of this node that is below its class's limit; empty if it is not.
+
+    Args:
+        limit_hz: this node's limit in Hz; None if it is not known.
+        usual_hz: the limit of the class, likewise.
+    """
+    if not limit_hz or not usual_hz or limit_hz >= LOWERED_CLOCK * usual_hz:
         return ""
     return (
         f"the clock was limited to {quantity(limit_hz, 'Hz')} (class: {quantity(usual_hz, 'Hz')})"
@@ -526,7 +543,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--for",
         dest="caller",
-        choices=list(CALLERS),
+        choices=list(CALLERS_S),
         help="for Slurm's prolog or HealthCheckProgram, or for NHC: exit with 0 unless the node is slow (1)",
     )
     command.add_argument(
@@ -572,7 +589,7 @@ def _failed(text: str, code: ExitCode) -> ExitCode:
 
 def _compare(options: argparse.Namespace) -> Verdict:
     """Check the options, then the node, and return the verdict. Errors: PeakmarkError, OSError."""
-    usual_s, most_s = CALLERS.get(options.caller, BY_HAND)
+    usual_s, most_s = CALLERS_S.get(options.caller, BY_HAND_S)
     seconds = options.seconds
     if seconds is None:
         seconds = usual_s

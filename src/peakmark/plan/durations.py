@@ -67,7 +67,7 @@ def needs(cells: Iterable[Cell], config: Planned) -> tuple[int, int]:
     numbers = [replace(cell, word="") for cell in cells]  # the concurrency is 1 where it was a word
     if not numbers:
         return 0, 0
-    memory = math.ceil(megabytes(numbers, config) * 1e6 / (1 << 20))
+    memory = math.ceil(megabytes(numbers, config) * 1e6 / (1 << 20))  # from MB to MiB
     return max(cell.concurrency for cell in numbers), memory
 
 
@@ -99,6 +99,7 @@ class Durations:
         """Return the expected seconds of cells that run one after the other, or together at one moment."""
         seconds: dict[tuple[object, ...], float] = {}
         for number, cell in enumerate(cells):
+            # Cells with the same key are measured at one moment. A cell of its own has its number as key.
             moment: tuple[object, ...] = (number,)
             if cell.is_together:
                 groups = (cell.options.get("first"), cell.options.get("round"))
@@ -138,10 +139,12 @@ class Durations:
 
 
 def of(config: Planned, cluster: Cluster | None) -> Durations:
-    """Return the durations of a campaign's cells."""
+    """Return the durations of a campaign's cells: on this machine without a cluster, else on nodes of the cluster."""
     if cluster is None:
         return Durations(
-            LOOPBACK_LINK, len(os.sched_getaffinity(0)), repeats=config.repeat_disturbed
+            link_bps=LOOPBACK_LINK,
+            cpus=len(os.sched_getaffinity(0)),
+            repeats=config.repeat_disturbed,
         )
     cpus, _ = cluster.size_of(ANY)
     # On a cluster, ``plan.describe`` adds the time between cells, as a part of the overhead of each job and cell.

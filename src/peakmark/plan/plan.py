@@ -44,7 +44,7 @@ from peakmark.tools.programs import hpl
 RESULTS = Path("results")
 """Folder of all campaigns, relative to the working directory."""
 JOB_S, CELL_S = 0.5, 0.4
-"""Seconds that each job and each cell take besides the measurement, without the time that Slurm takes."""
+"""Seconds that each job, and seconds that each cell takes besides the measurement, without Slurm's own time."""
 MOST_CELLS = 200_000
 """Largest number of cells of a campaign, twice the largest number that is tested."""
 
@@ -115,6 +115,7 @@ class Plan:
 
     @cached_property
     def _job_names(self) -> dict[str, str]:
+        """Return id of a cell -> name of its job."""
         names: dict[str, str] = {}
         for name, cells in self.jobs.items():
             names |= dict.fromkeys([cell.id for cell in cells], name)
@@ -178,7 +179,7 @@ def make(config: Settings, cluster: Cluster | None = None) -> Plan:
 
     Errors: as for ``complete`` and ``make_completed``.
     """
-    return make_completed(complete(config, cluster is not None), cluster)
+    return make_completed(complete(config, on_cluster=cluster is not None), cluster)
 
 
 def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
@@ -201,12 +202,14 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         skipped = set(left_out)
         if cluster is not None and not cluster.gpus_of(node):
             skipped.add("gpu")
-        planned.append(grids.cells(completed, node, cluster is None, skipped))
+        planned.append(
+            grids.cells(completed, node, on_this_machine=cluster is None, left_out=skipped)
+        )
     planned.append(grids.group_cells(completed, groups))
     planned.append(grids.pair_cells(completed, rounds, left_out))
     if "mpi" not in left_out:
         ranks = groups_of_ranks(completed, cluster)
-        planned.append(grids.cells_of_ranks(completed, ranks, cluster is None))
+        planned.append(grids.cells_of_ranks(completed, ranks, on_this_machine=cluster is None))
         planned.append(grids.cells_of_hpl(completed, groups_of_hpl(completed, cluster)))
     for cell in chain(*planned):
         name = cell.instrument
@@ -228,7 +231,9 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
         gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
-        cluster = cluster.choose(cpus, memory, len(single) < len(ordered), gpus)
+        cluster = cluster.choose(
+            cpus=cpus, memory=memory, needs_pair=len(single) < len(ordered), gpus=gpus
+        )
     ordered = [_with_memory(cell, cluster) for cell in ordered]
     return Plan(
         config=completed,
@@ -274,7 +279,7 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
 
 
 def _no_gpu(config: Planned, cluster: Cluster | None) -> str:
-    """Return why no GPU can be measured; empty if some can."""
+    """Return why no GPU can be measured; empty if at least one can."""
     if cluster is None:
         count, reason = gpu.survey()
     elif not config.site_facts.gpus.gres:
@@ -286,15 +291,20 @@ def _no_gpu(config: Planned, cluster: Cluster | None) -> str:
 
 
 def _order(cell: Cell) -> tuple[bool, bool, bool]:
-    """Return the sort key that orders cells by their need of nodes.
+    """Return the sort key that orders cells by the nodes that they need.
 
-    Cells of one node come first, then those of two nodes, of named pairs, and of nodes measured together.
+    Cells of one node come first. Cells of several nodes without a named peer follow, then cells of named
+    pairs, and last cells of nodes that are measured together.
     """
     return cell.is_together, bool(cell.peer), two_nodes(cell)
 
 
 def _add(cells: dict[str, Cell], cell: Cell) -> None:
-    """Add a cell. Errors: ConfigError if another grid has the same cell with other options."""
+    """Add a cell to ``cells`` (id -> cell), unless an equal one is there.
+
+    Raises:
+        ConfigError: another grid has the same cell with other options.
+    """
     if cells.setdefault(cell.id, cell) != cell:
         raise ConfigError(
             f"two grids of {cell.subsystem} ask for {cell.id} with different options: give them "
@@ -431,9 +441,9 @@ def describe(plan: Plan, every_cell: bool = False) -> str:
 
 
 def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
-    """Yield (heading, texts) for each instrument and variant.
+    """Yield (heading, texts) for each instrument and variant, for the text of the plan.
 
-    The texts are its workloads, its blocks, its concurrency and its number of repetitions.
+    The four texts are the workloads, the blocks, the concurrency and the number of repetitions of the cells.
     """
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in sorted(cells, key=attrgetter("id")):

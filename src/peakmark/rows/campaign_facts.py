@@ -32,7 +32,7 @@ Facts = Mapping[str, Any]
 
 OUTPUT_LINES = 50
 """Number of lines of a raw output that a report may print: half a page."""
-NAMED = 3
+MOST_NAMED = 3
 """Largest number of points that a failure names; further points are counted."""
 
 
@@ -46,7 +46,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``cells``: number of planned cells.
     - ``missing``: number of planned cells without a valid record.
     - ``instruments``: instruments with planned cells.
-    - ``node_seconds``: time of each ended job as Slurm counts it, times its nodes, s.
+    - ``node_seconds``: for each ended job, its seconds as Slurm counts them times its number of nodes.
     - ``programs``: programs that measured.
     - ``commands``: instrument -> commands that it executed.
     - ``outputs``: reference tool -> the beginning of its first raw output.
@@ -115,6 +115,7 @@ def times_of(results: Results) -> dict[str, Any]:
 
 def newest(results: Results) -> datetime:
     """Return the start of the newest record or failed attempt, to the second; without any, the epoch."""
+    # The epoch is the result without records, and older than any record.
     times = [datetime.fromtimestamp(0, UTC)]
     for record in (*results.records, *results.attempts):
         times.append(datetime.fromisoformat(record.data.context.started).astimezone(UTC))
@@ -133,7 +134,7 @@ def versions_of(results: Results) -> list[str]:
 
 
 def programs_of(results: Results) -> list[dict[str, str]]:
-    """Return instrument, version and path of each program that measured, without duplicates."""
+    """Return each program that measured as a dict with ``instrument``, ``version`` and ``path``, without duplicates."""
     found = {}
     for record in results.records:
         tool, library = record.data.context.tool, record.data.context.library
@@ -185,7 +186,7 @@ def shell_line(command: CommandRun) -> str:
 
 
 def empty_reasons(results: Results) -> dict[str, str]:
-    """Return for each instrument of the tables the reason to show if it has no values."""
+    """Return instrument of the tables -> the reason to show if it has no values."""
     reasons = {}
     for table in TABLES:
         for program in table.series:
@@ -246,7 +247,7 @@ def failures_of(results: Results) -> list[dict[str, Any]]:
 
 
 def impossible_cells(results: Results) -> Iterator[tuple[SharedFailure, str]]:
-    """Yield failure and node of cells that a machine cannot measure.
+    """Yield (failure, host) for each record of a cell that the host cannot measure.
 
     All points of a program with one reason are one failure.
     """
@@ -255,13 +256,13 @@ def impossible_cells(results: Results) -> Iterator[tuple[SharedFailure, str]]:
         refused[record.cell.instrument, without_host(record)].append(record)
     for (instrument, reason), records in refused.items():
         points = list(dict.fromkeys(record.cell.point for record in records))
-        name = f"{instrument} {counted(points, NAMED)}"
+        name = f"{instrument} {counted(points, MOST_NAMED)}"
         for record in records:
             yield SharedFailure(name, "not possible here", reason), record.data.context.host
 
 
 def failed_attempts(results: Results) -> Iterator[tuple[SharedFailure, str]]:
-    """Yield failure and node of each failed attempt. Each point is one failure."""
+    """Yield (failure, node) for each failed attempt. The attempts at one point with one reason are one failure."""
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
         what = "failed, repeated later" if record.cell.id in answered else "failed"
@@ -271,7 +272,7 @@ def failed_attempts(results: Results) -> Iterator[tuple[SharedFailure, str]]:
 
 
 def untried_cells(results: Results) -> Iterator[tuple[SharedFailure, str]]:
-    """Yield failure and node of each cell without a record or a failed attempt."""
+    """Yield (failure, node) for each cell that has neither a record nor a failed attempt."""
     tried = {record.cell.id for record in results.attempts}
     for cell in results.missing:
         if cell.id not in tried:
@@ -312,7 +313,7 @@ def network_of(facts: Facts, seen: list[NetworkUsed]) -> dict[str, Any]:
 
 
 def nodes_behind(results: Results) -> dict[str, list[str]]:
-    """Return the nodes behind each switch or uplink of the plan; empty outside a cluster."""
+    """Return name of a switch or uplink of the plan -> the nodes behind it; empty outside a cluster."""
     known = results.plan.cluster or {}
     return {name: sorted(nodes, key=natural) for name, nodes in known.get("switches", {}).items()}
 

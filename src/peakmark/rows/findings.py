@@ -32,10 +32,11 @@ from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
 
 NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
-FEW = 3
+"""Pairs of a table in which nothing is compared, with the columns that ``comparisons.sentences`` reads."""
+FEW_ROWS = 3
 """Workloads with at most this many rows share a sentence on their best and worst configuration."""
-JOINED = 4
-"""Largest number of workloads that share such a sentence."""
+MOST_JOINED = 4
+"""Largest number of workloads with few rows that share a sentence; more of them have none."""
 WAYS = {"R": "Reading", "W": "Writing", "RW": "Copying"}
 """Workload without its last letter, which is the order of access -> the name of both orders together."""
 
@@ -51,8 +52,10 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
     tables: dict[str, tuple[Labels, pd.DataFrame]] = {}
     for name, every in frames.rows.groupby("table", sort=False):
         table, rows = BY_NAME[str(name)], every
+        # With many nodes, the sentences are about a typical one, without its name.
         if rows["node"].nunique() > MANY:
             rows = rows_of_typical_node(rows).assign(node="any")
+        # A layout may show only some of the programs.
         if layout and layout.programs_of(table):
             rows = rows[rows["is_own"] | rows["instrument"].isin(layout.programs_of(table))]
         labels = labels_of(layout, table_of(layout, table, rows))
@@ -85,7 +88,15 @@ def calm_rows(rows: pd.DataFrame) -> pd.DataFrame:
 def compare(
     tables: dict[str, tuple[Labels, pd.DataFrame]], layout: Layout | None
 ) -> dict[Any, pd.DataFrame]:
-    """Return table -> its judged pairs. The tests of all tables together are corrected for their number."""
+    """Return name of a table -> its pairs, as ``comparisons.judged`` returns them.
+
+    All tables are judged at once, so that the correction for the number of tests covers all of them. A table
+    without pairs has no entry.
+
+    Args:
+        tables: name of a table -> (labels, rows with the columns of ``comparisons.add_words``).
+        layout: layout of the report, which may ask for further comparisons.
+    """
     found = []
     for name, (labels, rows) in tables.items():
         compared = layout.pairs_of(labels.table) if layout else ()
@@ -94,6 +105,7 @@ def compare(
     if not found:
         return {}
     pairs = comparisons.judged(pd.concat(found, ignore_index=True))
+    # A report may print one number without its spread: then no repetitions were compared.
     is_printed = pairs["printed_in"].ne("") & pairs["n"].eq(1)
     pairs = pairs.assign(certainty=pairs["certainty"].mask(is_printed, comparisons.PRINTED))
     return dict(list(pairs.groupby("table")))
@@ -106,6 +118,7 @@ def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame
         codes[warning.point, warning.about].append(warning.code)
     texts = []
     for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
+        # Warnings about no instrument are about all programs of the point.
         texts.append(" ".join([*codes[point, ""], *codes[point, instrument]]))
     return rows.assign(disturbances=texts)
 
@@ -116,7 +129,7 @@ def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame
 def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the best and worst configuration of each workload and working set.
 
-    Workloads of at most ``FEW`` rows share a sentence; more than ``JOINED`` such workloads have none. Another
+    Workloads of at most ``FEW_ROWS`` rows share a sentence; more than ``MOST_JOINED`` such workloads have none. Another
     sentence compares both orders of reading, writing or copying. Rows of the workloads in ``SHAPES`` are
     no configurations to choose from, and left out.
     """
@@ -133,11 +146,11 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         if way:
             ways[name.replace(labels.workload(row), way, 1)].append(row)
     # Join the workloads with few rows. A sentence on many of them would say little.
-    few = [name for name, members in groups.items() if len(members) <= FEW]
+    few = [name for name, members in groups.items() if len(members) <= FEW_ROWS]
     joined: list[Line] = []
     for name in few:
         joined += groups.pop(name)
-    if 1 <= len(few) <= JOINED:
+    if 1 <= len(few) <= MOST_JOINED:
         groups[listed(few)] = joined
     # Both orders are compared only if both were measured.
     for name, members in ways.items():
@@ -189,6 +202,7 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     With references, another sentence states by how much the values of each program vary.
     """
     judged = rows[rows["is_own"] | rows["is_comparable"]]
+    # ``ratio`` is the kernel's value over the reference's. For times, the speed is its reciprocal.
     speed = judged["ratio"].mask(judged["unit"].eq("s"), 1 / judged["ratio"])
     judged = judged.assign(speed=speed)
     own = table.own
@@ -197,6 +211,7 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         of_program = judged[judged["instrument"].eq(program.instrument)]
         for level, members in of_program.groupby("cache_level", sort=False):
             start = f"In {level!s}, " if level else ""
+            # A value above its limit says that the limit is wrong, not how near the program comes to it.
             possible = members[members["efficiency"].le(ABOVE)]
             yield from reached(f"{start}{program.heading}", possible, "efficiency", "the limit")
             if program != own:
@@ -218,6 +233,7 @@ def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[di
     """
     of_workloads = rows.groupby("of_workload", sort=False)[column].agg(["min", "max"])
     texts: list[str] = []
+    # Only the first text says what the shares are of.
     for workload, (low, high) in of_workloads.iterrows():
         text = f"{value_range(percent(low), percent(high))} %"
         texts.append(f"{text} of {of} for {workload}" if not texts else f"{text} for {workload}")
@@ -230,7 +246,7 @@ def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[di
 
 
 def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield a sentence on how far the values of each workload with several rows differ.
+    """Yield a sentence on how far the values of each workload with more than ``FEW_ROWS`` rows differ.
 
     Args:
         start: beginning of the sentence, with the program.
@@ -240,7 +256,7 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for workload, values in rows.groupby("of_workload", sort=False)["value"]:
         factor = values.max() / values.min()
         by = f"a factor of {factor:.2g}" if factor >= TWICE else f"{100 * (factor - 1):.0f} %"
-        if len(values) > FEW:
+        if len(values) > FEW_ROWS:
             texts.append(f"{by} for {workload}")
     if texts:
         text = f"{start} has values that differ by up to {listed(texts)}."
@@ -248,7 +264,11 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield a sentence on the workload that depends most on the block size at each number of threads."""
+    """Yield a sentence on the workload that depends most on the block size; none if no workload clearly does.
+
+    The dependence is the highest over the lowest value of rows that differ in their block alone. The workload
+    clearly depends most if its smallest factor is above the largest factor of all other workloads.
+    """
     own = rows[rows["is_own"]].dropna(subset="block_bytes")
     same = ["of_workload", "node", "variant", "concurrency", "band"]
     values = own.groupby(same, dropna=False)["value"]
@@ -273,7 +293,7 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def on_disturbed(rows: pd.DataFrame) -> str:
-    """Return a sentence on the disturbed rows behind another sentence; empty if there is none."""
+    """Return a sentence on how many of these rows are disturbed, on which another sentence rests; empty if none is."""
     count = int(rows["disturbances"].ne("").sum())
     if not count:
         return ""
@@ -281,9 +301,9 @@ def on_disturbed(rows: pd.DataFrame) -> str:
 
 
 def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[dict[str, Any]]:
-    """Yield a sentence on each slow node and pair of nodes.
+    """Yield a sentence on each slow node and pair of nodes; none for a table without pairs of nodes.
 
-    The sentence gives the numbers of the point at which it is furthest behind. If nothing is
+    The sentence gives the numbers of the point at which the node or pair is furthest behind. If nothing is
     slow, one sentence says so.
     """
     name = labels.table.name
@@ -293,6 +313,7 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
     measured = rows[rows["n"].gt(0) & rows["variant"].ne(TOGETHER)]
     if measured.empty:
         return
+    # Here a point is a place: pairs of nodes share it if workload, variant, block and concurrency are equal.
     points = measured["place"]
     line_at = dict(zip(points, schema.lines(measured), strict=True))
     slow = frames.fleet[frames.fleet["table"].eq(name)]
@@ -317,6 +338,7 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
         text = f"{found.full_sentence}{on_disturbed(of_place)}"
         yield {"topic": "Links", "text": text}
     if worst.empty:
+        # The pairs of the first point stand for all: their names are ``client+server``.
         pairs = measured[points.eq(points.iloc[0])]["node"]
         nodes = set("+".join(pairs).split("+"))
         found = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)

@@ -38,7 +38,7 @@ WHERE = {
 KERNEL = "peakmark"
 """Name of peakmark's kernels in a report without a layout."""
 DEFAULT_VARIANTS = ("", "psync", "sustained")
-"""Default variants, which sentences do not name."""
+"""Default variants of all subsystems, which sentences do not name."""
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,13 @@ from peakmark.storage.results import Results
 
 LEAST_NODES = 4
 """Fewest nodes of a class that can be compared with each other."""
-SHOWN = 3
-"""Largest number of differing facts that are listed for a node."""
+MOST_FACTS = 3
+"""Largest number of distinctive facts that are listed for the slow nodes of a class."""
 
 
 def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
     """Return the frame ``nodes``: each node of the rows with its class, the largest class first."""
+    # The node of a row may be a pair, ``client+server``.
     names = set()
     for name in rows["node"].unique():
         names.update(name.split("+"))
@@ -53,7 +54,7 @@ def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
 
 
 class NodeLimit(NamedTuple):
-    """A limit that equal nodes have in common.
+    """A fact that limits what a node reaches, and that is equal on all equal nodes.
 
     Attributes:
         part: part of the facts.
@@ -71,10 +72,12 @@ class NodeLimit(NamedTuple):
 
 
 def _quota(cpus: float) -> str:
+    """Return the CPU quota of a node as text; infinity stands for no quota."""
     return "no CPU quota" if cpus == math.inf else f"a CPU quota of {cpus:g} CPUs"
 
 
 def _link(bits_per_second: float) -> str:
+    """Return the speed of a node's link as text."""
     return f"a link of {quantity(bits_per_second, 'bit/s')}"
 
 
@@ -106,6 +109,7 @@ def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
                 values[node] = value
         if not values:
             continue
+        # The usual policy is the one of more than half of the nodes. The usual amount is the median.
         usual, count = Counter(values.values()).most_common(1)[0]
         is_policy = isinstance(usual, str)
         if is_policy and 2 * count <= len(values):
@@ -113,8 +117,8 @@ def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
         if not is_policy:
             usual = median_high(values.values())
         for node, value in values.items():
-            is_less = value != usual if is_policy else value < usual * SAME_LIMIT
-            if is_less:
+            is_limited = value != usual if is_policy else value < usual * SAME_LIMIT
+            if is_limited:
                 others = f"other nodes of its class {limit.text(usual)}"
                 text = f"{node} has {limit.text(value)}, {others}: see {limit.where} there."
                 found[node].append(text)
@@ -152,11 +156,13 @@ def joined_class(own: Equipment, sizes: Mapping[Equipment, int]) -> Equipment:
         own: equipment of the node.
         sizes: equipment -> number of nodes that have it.
     """
+    # A fit is (whether the class is large enough, equipment in common, size). Any class has a better one than this.
     best, best_fit = own, (False, -1, -1)
     for other, size in sizes.items():
         if other.cpu != own.cpu:
             continue
         is_large = size >= LEAST_NODES
+        # Of small classes only the size counts.
         common = own.in_common(other) if is_large else 0
         fit = (is_large, common, size)
         if fit > best_fit:
@@ -196,7 +202,7 @@ def add_reasons(
         facts = facts_of_nodes(rows[rows["subsystem"].eq(subsystem)], results)
         for name, of_class in of_subsystem.groupby(of_subsystem["name"].map(classes)):
             members = facts[facts["node"].map(classes).eq(name)]
-            shared = [*distinctive_facts(members, of_class["name"].tolist())][:SHOWN]
+            shared = [*distinctive_facts(members, of_class["name"].tolist())][:MOST_FACTS]
             sentences = [each.full_sentence for each in shared]
             texts |= dict.fromkeys(of_class.index, json.dumps(sentences, ensure_ascii=False))
     reasons = pd.Series(texts, index=fleet.index, dtype="object").fillna("")
@@ -247,10 +253,12 @@ def distinctive_facts(facts: pd.DataFrame, slow: Sequence[str]) -> Iterator[Mess
         is_slow = of_title["node"].isin(slow)
         own = of_title.loc[is_slow, "text"]
         others = of_title.loc[~is_slow, "text"]
+        # Each node has at most one text for a title.
         is_shared = len(own) == len(slow) and own.nunique() == 1
         if not is_shared or others.isin(own).any():
             continue
         usual = others.value_counts()
+        # Healthy nodes whose fact is unknown.
         usual[""] = healthy - len(others)
         # A fact that differs on every node is an identifier (a serial number), not a cause.
         if 2 * usual.max() <= healthy:

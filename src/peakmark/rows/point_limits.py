@@ -27,7 +27,7 @@ WORK = ["cpu_class", "workload", "isa", "concurrency"]
 """Columns that must agree before clocks are compared: many cores and wide vectors lower the clock."""
 ABOVE = 1.005
 """A value above this multiple of its limit shows that the limit is too low, or that the clock was misread."""
-BOOSTED = 2
+BOOSTED_THREADS = 2
 """Number of threads up to which a CPU reaches its maximum clock: datasheets state it for one or two
 busy cores.
 """
@@ -300,7 +300,7 @@ def clocks_of_nodes(by_host: pd.DataFrame) -> Iterator[tuple[str, float, str]]:
 def clocks_of_datasheet(
     by_host: pd.DataFrame, rows: pd.DataFrame
 ) -> Iterator[tuple[str, float, str]]:
-    """Yield (point, the CPU's maximum clock in Hz, source) for each point with at most ``BOOSTED`` threads."""
-    few = rows["is_own"] & rows["concurrency"].le(BOOSTED) & rows["maximum_hz"].gt(0)
+    """Yield (point, the CPU's maximum clock in Hz, source) for each point with at most ``BOOSTED_THREADS`` threads."""
+    few = rows["is_own"] & rows["concurrency"].le(BOOSTED_THREADS) & rows["maximum_hz"].gt(0)
     for row in schema.lines(rows[few & rows["point"].isin(by_host["point"])]):
         yield row.point, row.maximum_hz, words("clock-of-datasheet", best=row.maximum_hz)

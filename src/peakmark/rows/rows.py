@@ -36,7 +36,7 @@ Line = Any
 
 MOST = 1.05
 """Largest share of a physical limit that measurement error explains; a higher value is wrong."""
-ALONE = ("ping",)
+NOT_COMPARED = ("ping",)
 """Programs whose values a row shows without comparing them. The OS kernel answers ping's echo requests,
 while a process answers the other programs.
 """
@@ -127,7 +127,7 @@ def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
 
 
 def differing(hosts: set[str], results: Results) -> list[str]:
-    """Return the facts in which hosts differ, as texts."""
+    """Return the facts in which hosts differ, as texts; empty for fewer than two hosts."""
     names = sorted(hosts - {""}, key=natural)
     if len(names) < 2:
         return []
@@ -160,6 +160,7 @@ def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
     share = share_of(limit, runs["value"], runs["unit"])
     clock = runs["clock_hz"].where(of_run["limit_clock_loaded"].eq(True), runs["clock_idle_hz"])
     clock = clock.fillna(clock.groupby(runs["point"]).transform("max"))
+    # A limit at the observed clock holds at the clock of the point. A run with a lower clock has a lower limit.
     slower = (of_run["limit_clock_hz"].astype(float) / clock).where(
         of_run["limit_clock"].eq("observed")
     )
@@ -407,7 +408,7 @@ def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """
     is_guess = rows_with(rows, kept, kept["estimated"] | kept["derived"] | kept["too_small"])
     is_measured = rows["n"].gt(0) & ~is_guess
-    is_reference = ~rows["is_own"] & ~rows["instrument"].isin(ALONE)
+    is_reference = ~rows["is_own"] & ~rows["instrument"].isin(NOT_COMPARED)
     is_comparable = is_reference & is_measured & rows["unequal_nodes"].eq("")
     own = rows["band"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
     is_comparable &= schema.may_be_one(rows["band"], own)
@@ -440,7 +441,7 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def order_of(row: Any) -> tuple[Any, ...]:
-    """Return the sort key of a row."""
+    """Return the sort key of a row: position of its table, node, point in the table, position of its program."""
     table = BY_NAME[row.table]
     programs = [program.instrument for program in table.series]
     block = 0 if pd.isna(row.block_bytes) else int(row.block_bytes)
