@@ -240,9 +240,10 @@ def check_messages(point: MeasuredPoint) -> Messages:
 def disagreements(point: MeasuredPoint) -> Messages:
     """Report references that disagree with peakmark's kernel.
 
-    References with other settings are left out, as ``setting_deviations`` reports them.
+    References with other settings are left out, as ``setting_deviations`` reports them. So are disturbed
+    values: the disturbance explains a difference.
     """
-    if point.own is None:
+    if point.own is None or point.own.is_disturbed:
         return
     deviating = {note.about for note in setting_deviations(point)}
     for program in point.table.references:
@@ -250,7 +251,7 @@ def disagreements(point: MeasuredPoint) -> Messages:
         if not measured or not measured.row.is_comparable or program.instrument in deviating:
             continue
         factor = max(measured.row.ratio, 1 / measured.row.ratio)
-        if factor > DISAGREEMENT:
+        if factor > DISAGREEMENT and not measured.is_disturbed:
             compare = SUBSYSTEMS[point.table.subsystem].differs
             yield message("disagreement", about=program.instrument, factor=factor, compare=compare)
 

@@ -540,6 +540,11 @@ class RowRuns:
             return []
         return clean
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Return whether a disturbance may have changed the value: the undisturbed runs do not confirm it."""
+        return any(run.causes for run in self.runs) and not self.clean_runs
+
     def trust_of(self, code: str) -> Trust:
         """Return how a cause of disturbance lowers the trust.
 

@@ -57,7 +57,8 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     if frames.printed_in:
         texts = [text.format(source=frames.printed_in, middle=middle) for text in TEXT["printed"]]
         return {"parts": {"How these numbers arose": texts}, "workloads": [], "programs": []}
-    seconds = frames.campaign["config"].get("seconds", 1)
+    config = frames.campaign["config"]
+    seconds = config.get("seconds", 1) * config.get("scale", 1)
     advice = TEXT["longer"] if seconds < 1 else ""
     values = {"seconds": seconds, "advice": advice, "middle": middle}
     arises = [text.format(**values) for text in TEXT["arises"]]

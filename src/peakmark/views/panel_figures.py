@@ -128,14 +128,15 @@ def draw_runs(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> 
 
 
 def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw a dashed line across the panel if all rows have the same limit.
+    """Draw a dashed line across the panel if the same limit holds at every position.
 
     Otherwise, draw one through the limits of each line's rows, with a tick at each row. Without ``looks``, it
     has the colour of the text.
     """
     limits = of_panel[of_panel["kind"].eq("limit")]
     distinct = limits["y"].round(9).unique()  # rounded: equal limits may differ in the last bit
-    if len(distinct) == 1:
+    is_everywhere = limits["x"].nunique() == of_panel["x"].nunique()
+    if len(distinct) == 1 and is_everywhere:
         axis.axhline(distinct[0], **figure_style.LIMIT)
         return
     for (name, _), of_line in limits.groupby(["name", "line"], sort=False):
