@@ -176,7 +176,7 @@ class DiskVariant(NamedTuple):
 
 
 def disk_variant(variant: str) -> DiskVariant:
-    """Return the parts of a variant. Those of other subsystems are allowed, and have no number of nodes."""
+    """Return the parts of a variant. Variants of subsystems other than disk are allowed; their ``nodes`` is 0."""
     found = SEVERAL_NODES.search(variant)
     if found is None:
         return DiskVariant(variant)

@@ -587,7 +587,7 @@ def rows(options: argparse.Namespace) -> None:
     """Compute results/<campaign>/rows from the records."""
     from peakmark.rows import build
 
-    build.load(options.campaign)
+    build.load(options.campaign)  # computes and writes the rows, unless they are up to date
 
 
 def serve(_: argparse.Namespace) -> int:

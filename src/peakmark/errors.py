@@ -146,10 +146,10 @@ def tell(*lines: str) -> None:
 
 
 def mute() -> None:
-    """Discard the output that is still buffered.
+    """Discard what standard output still buffers, after a write to it has failed.
 
-    Python would try to print it again at exit, and print a traceback if that fails too. If another stream
-    has replaced the standard output, as in tests, do nothing.
+    Python would otherwise try to write it at exit, and print a traceback when this fails again. If another
+    stream has replaced the standard output, as in tests, do nothing.
     """
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -105,8 +105,8 @@ LOWERCASE = {
     "hpcc", "fio", "iperf", "iperf3", "qperf", "ping", "n",
 }  # fmt: skip
 """Names and symbols that have no capital letter at the beginning of a sentence."""
-LISTED = 8
-"""Most names that a list shows, unless the caller sets another number."""
+MOST_LISTED = 8
+"""Most names that ``counted`` lists, unless the caller sets another number."""
 MAX_DECIMALS = 8
 """Most decimals of a printed number."""
 NO_BREAK = "\u00a0"
@@ -227,7 +227,7 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def counted(names: Iterable[str], most: int = LISTED) -> str:
+def counted(names: Iterable[str], most: int = MOST_LISTED) -> str:
     """Join the first ``most`` names, followed by the number of the others: ``a, b and 3 more``."""
     names = list(names)
     shown = names[:most]

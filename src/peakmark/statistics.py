@@ -171,7 +171,8 @@ def drift(values: Values) -> Drift | None:
     if math.isnan(p):  # all values are equal
         return Drift(0.0, 1.0)
     change = float(stats.theilslopes(array).slope) * (array.size - 1)
-    centre = abs(median(array)) or math.ulp(0.0)  # not 0, by which nothing can be divided
+    # For a median of 0, divide by the smallest float: ``relative`` is then huge or infinite.
+    centre = abs(median(array)) or math.ulp(0.0)
     return Drift(change / centre, p)
 
 

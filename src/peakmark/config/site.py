@@ -66,6 +66,7 @@ def _check_extra(path: str | Path, extra: str) -> None:
         ConfigError: it has one. The message names the key to use instead, if there is one.
     """
     for word in extra.split():
+        # The name between -- and =. Nothing is left of a short option such as -p, so that every name begins with it.
         short = word[2:].partition("=")[0]
         for name in (*MANAGED, *_FORBIDDEN):
             if name.startswith(short):

@@ -106,6 +106,7 @@ def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[s
     """
 
     def filled(text: str) -> str:
+        """Return a text with the values in place of their names in braces."""
         for name, value in values.items():
             text = text.replace(f"{{{name}}}", value)
         return text

@@ -479,7 +479,9 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
         try:
             done = execute.run(command, folder, values, watch.trouble, limits)
         except MeasurementError:  # the program was ended: keep what it has printed
-            killed = execute.collect_output(command, folder, command.argv, -signal.SIGKILL)
+            killed = execute.collect_output(
+                command, folder, command.argv, returncode=-signal.SIGKILL
+            )
             attempt.completed.append(killed)
             raise
         attempt.completed.append(done)

@@ -64,7 +64,7 @@ _REASONS = (
 )
 """Patterns of a line of output that says why ranks did not start or ended; the most telling one is first."""
 _PASSING = re.compile(r"Unable to (?:create step|confirm allocation)|Socket timed out")
-"""Words of srun whose job has ended, or that Slurm does not answer: not the fault of a launcher."""
+"""Words of srun if its job has ended or Slurm does not answer. Then the launcher is not the cause."""
 _ORIGIN = re.compile(r"^\[[\w.:@-]+\] *")
 """Host and process that printed a line, such as ``[node1:4711]``. Without them equal reasons are one."""
 _CAUSE = re.compile(r"^\w+\(\d+\)\.*: *(\S.*)$", re.MULTILINE)
@@ -247,7 +247,10 @@ class Starter:
         )
 
     def _first_that_starts(self, folder: Path) -> tuple[Launch | None, str]:
-        """Return the first way that starts two ranks, if any, and the others' reasons in one phrase."""
+        """Return the first way that starts two ranks (None if none does), and why the ways before it failed.
+
+        The reasons are one phrase.
+        """
         found = None
         reasons: dict[str, list[str]] = {}
         for launch, reason in self.tried(folder):

@@ -117,6 +117,7 @@ ENDED_BADLY = NODE_LOST | {
 }
 """All final states of a job except COMPLETED. In every other state the job waits or runs."""
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
+"""States of a job that has not started yet."""
 _JOB = re.compile(r"(\d[\d_+*\[\],%-]*)\|([A-Z_]+)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)")
 """Pattern of a line of squeue, because a site's wrapper may print other lines too."""
 CANCELLED_AT_ONCE = 500
@@ -125,7 +126,16 @@ CANCELLED_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Job:
-    """A line of squeue. ``reason`` is the reason why the job waits."""
+    """A line of squeue.
+
+    Attributes:
+        number: id of the job.
+        state: such as ``PENDING``, ``RUNNING`` or ``TIMEOUT``.
+        nodes: list of the job's nodes, such as ``n[1-2]``; empty before the job starts.
+        elapsed: time that the job has run, such as ``1-00:00:00`` or ``30:00``.
+        comment: comment with which the job was submitted.
+        reason: why the job waits.
+    """
 
     number: str
     state: str

@@ -242,7 +242,9 @@ def keep(
     elif state in _ENDS:
         how = f"{state}: {_ENDS[state]}{_drained(state, details)}"
     else:
-        how = f"{state}, exit code {code.partition(':')[0] or 'unknown'}"
+        how = (
+            f"{state}, exit code {code.partition(':')[0] or 'unknown'}"  # Slurm prints CODE:SIGNAL
+        )
     # The job's script ran on the first node that is known.
     names = (details.get("BatchHost"), details.get("NodeList"))
     host = next((name for name in names if name and name != "(null)"), "unknown")

@@ -227,7 +227,7 @@ def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:
         The new path, or None if the record was not moved.
     """
     path = directory / "cells" / f"{cell.id}.json"
-    kept = [ABSENT]
+    kept = [ABSENT]  # states in which nothing is moved
     if not good:
         kept.append(GOOD)
     if look(path, cell).state in kept:

@@ -66,14 +66,16 @@ class StoredRecord:
 
 
 def rate_of_one_node(campaign: Path, cell: Cell) -> float | None:
-    """Return the lowest op/s that HPL measured on one node of a campaign; None if it did not.
+    """Return the lowest op/s that HPL measured on one node of a campaign; None if HPL measured no node alone.
 
-    The slowest node sets the pace of several. Systems that were too small to reach the full rate do not count.
+    The slowest node sets the pace of several nodes. Systems of equations that were too small to reach the full
+    rate do not count.
 
     Args:
         campaign: folder of the campaign.
         cell: cell of HPL on several nodes.
     """
+    # Rates of HPL over one node count first, otherwise rates of HPL in the CPU table.
     alone = replace(cell, variant="1-nodes").point
     for row in (f"mpi/hpl/{alone}", f"cpu/hpl/DP_none_x{cell.asked}"):
         rates = []
@@ -208,9 +210,10 @@ class Results:
 
     @cached_property
     def checksum_list(self) -> str:
-        """Return the SHA-256 of the plan, which holds the configuration, of all records, and of their raw outputs.
+        """Return a line with the SHA-256 and the path of each file that holds measurements.
 
-        The format is that of ``sha256sum --check`` for the campaign's folder.
+        These files are the plan (which holds the configuration), all records, and their raw outputs.
+        ``sha256sum --check`` reads these lines in the campaign's folder.
         """
         lines, paths = "", ["plan.json"]
         for record in (*self.records, *self.attempts):

@@ -265,7 +265,7 @@ HOST = "Host"
 """Fact that is left out for several nodes, because the nodes' names state it."""
 UNKNOWN = "unknown"
 """Fact that maps the dotted name of each unknown fact to a way to supply the fact."""
-NAMED = 3
+MOST_NAMED = 3
 """Largest number of nodes whose names are printed. If more nodes share a value, their number is printed."""
 VALUES = 4
 """Largest number of values of a fact in a line; the most frequent values are printed."""
@@ -337,7 +337,7 @@ def values_with_nodes(names_by_value: Mapping[str, Sequence[str]]) -> str:
 
 def who(names: Sequence[str]) -> str:
     """Return ``node3 and node9``, or the number of nodes if there are many."""
-    if len(names) > NAMED:
+    if len(names) > MOST_NAMED:
         return f"{len(names)} nodes"
     return listed(names)
 

@@ -181,11 +181,11 @@ TOLERANCE = 0.03
 """Share by which a row may differ without a verdict. Two campaigns of one machine at different times
 seldom differ by less.
 """
-LIKE = ["table", "percentile", "variant", "node", "is_comparable"]
-"""Columns that are equal in rows that are judged together. The values of such rows spread similarly."""
-TIMES = 1.5
+JUDGED_TOGETHER = ["table", "percentile", "variant", "node", "is_comparable"]
+"""Columns that are equal in rows whose changes are judged together: the values of such rows spread similarly."""
+LEAST_TIMES = 1.5
 """Smallest factor that is written as ``1.7 times faster``; a smaller one is written ``12 % faster``."""
-LEVEL = 0.5
+LEVEL_PERCENT = 0.5
 """Change below which a ratio is written as ``level``, %."""
 
 
@@ -265,7 +265,7 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str
     """Return the facts that both campaigns know and that differ: title -> the text of each campaign."""
     found = {}
     for name, text in before.items():
-        other = after.get(name, text)
+        other = after.get(name, text)  # a fact that B does not know counts as equal
         if other != text:
             found[name] = text, other
     return found
@@ -285,7 +285,7 @@ def sentences_on(differences: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 def add_changes(pairs: pd.DataFrame, before: Dataset, after: Dataset) -> pd.DataFrame:
     """Add the change of each row, with an interval from all rows whose values spread similarly."""
     groups = []
-    for _, group in pairs.groupby(LIKE, sort=False):
+    for _, group in pairs.groupby(JUDGED_TOGETHER, sort=False):
         # Logarithms of the values: a line for each row, a column for each repetition.
         first = np.log(before.values.loc[group["row_a"]].to_numpy())
         second = np.log(after.values.loc[group["row_b"]].to_numpy())
@@ -437,8 +437,11 @@ def facts_that_differ(
 def fact_lines(
     facts: Mapping[str, Sequence[str]], pairs: pd.DataFrame, changed: Sequence[str]
 ) -> list[str]:
-    """Return a line for each difference, with the number of rows that it leaves without a verdict."""
-    # Difference -> number of the rows that it makes not comparable.
+    """Return a line for each fact or setting in which the campaigns differ.
+
+    A line also has the number of rows that get no verdict because of the difference.
+    """
+    # Sentence on a difference -> number of the rows that it makes not comparable.
     stops: Counter[str] = Counter()
     for differ in pairs.loc[~pairs["is_comparable"], "differ"]:
         stops.update(text for title, text in differ.items() if title not in changed)
@@ -477,21 +480,21 @@ def remarks(found: CampaignComparison) -> list[str]:
 
 
 def speed_of(table: Table, ratio: float) -> float:
-    """Return the speed of B as a multiple of A's, from the ratio of the values."""
+    """Return the speed of B as a multiple of A's speed, from the ratio of B's value to A's value."""
     return 1 / ratio if table.lower_is_better else ratio
 
 
 def speed_change(table: Table, ratio: float) -> str:
-    """Return a ratio in words: ``1.7 times faster``, ``12 % slower`` or ``level``."""
+    """Return the ratio of B's value to A's value in words: ``1.7 times faster``, ``12 % slower`` or ``level``."""
     speed = speed_of(table, ratio)
     direction = "faster" if speed > 1 else "slower"
     factor = max(speed, 1 / speed)
-    if factor >= TIMES:
-        return f"{significant(factor, 2)} times {direction}"
+    if factor >= LEAST_TIMES:
+        return f"{significant(factor, digits=2)} times {direction}"
     percent = 100 * abs(speed - 1)
-    if percent < LEVEL:
+    if percent < LEVEL_PERCENT:
         return "level"
-    return f"{significant(percent, 2)} % {direction}"
+    return f"{significant(percent, digits=2)} % {direction}"
 
 
 def line_of(row: Any, width: int) -> str:

@@ -22,7 +22,7 @@ from peakmark.views.table import is_many
 
 FOLDER = "figures"
 """Folder of the figures, below the campaign's folder."""
-SHAPES: Mapping[str, Callable[[Picture], Figure | None]] = {
+PLOTS: Mapping[str, Callable[[Picture], Figure | None]] = {
     "strip": strip_figures.plot_strip,
     "ladder": curve_figures.plot_ladder,
     "loaded": curve_figures.plot_loaded,
@@ -46,7 +46,7 @@ def draw_figures(frames: CampaignFrames, folder: Path) -> list[Path]:
         The paths written.
     """
     figure_style.begin()
-    # Of many nodes, the usual figures replace those of the layout.
+    # For many nodes, the usual figures replace the figures of the layout.
     layout = None if is_many(frames) else layout_tables.layout_of(frames)
     written: list[Path] = []
     for name, figure in drawn_figures(layout_tables.for_print(frames, layout), layout):
@@ -81,5 +81,5 @@ def figures_of(frames: CampaignFrames, layout: Layout | None) -> Iterator[Pictur
 
 def draw(figure: Picture) -> Figure | None:
     """Return the drawing of a figure; None if the figure would show nothing."""
-    plot = SHAPES.get(figure.kind, panel_figures.plot)
+    plot = PLOTS.get(figure.kind, panel_figures.plot)
     return plot(figure)

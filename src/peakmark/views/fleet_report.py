@@ -21,7 +21,7 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
 
-NAMED = 8
+MOST_NAMED = 8
 """Largest number of nodes that a sentence names; the others are counted."""
 LINES = 200
 """Largest number of slow rows in the report; ``tables/nodes.csv`` has all."""
@@ -104,7 +104,7 @@ def promise_lines(frames: CampaignFrames) -> list[str]:
         nodes_of[entry["promise"]][entry["verdict"]].append(entry["node"] or "any node")
     lines = []
     for promise, verdicts in nodes_of.items():
-        parts = [f"{text} on {counted(nodes, NAMED)}" for text, nodes in verdicts.items()]
+        parts = [f"{text} on {counted(nodes, MOST_NAMED)}" for text, nodes in verdicts.items()]
         lines.append(f"{promise}: {'; '.join(parts)}.")
     if lines:
         _, verdict = judge_promises(frames)
@@ -195,7 +195,7 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
 
 def slow_sentence(nodes: Sequence[Line]) -> str:
     """Return the sentence on nodes that are slow in one subsystem."""
-    names = counted([node.name for node in nodes], NAMED)
+    names = counted([node.name for node in nodes], MOST_NAMED)
     resource = SUBSYSTEMS[nodes[0].subsystem].named
     low = min(node.behind_low for node in nodes)
     high = max(node.behind_high for node in nodes)
@@ -228,7 +228,7 @@ def unjudged(frames: CampaignFrames) -> str:
     names = sorted(frames.nodes.loc[is_unjudged, "node"], key=natural)
     if not names:
         return ""
-    return f"Not judged: {counted(names, NAMED)}: {what_a_verdict_takes(frames)}."
+    return f"Not judged: {counted(names, MOST_NAMED)}: {what_a_verdict_takes(frames)}."
 
 
 def what_a_verdict_takes(frames: CampaignFrames) -> str:

@@ -20,11 +20,11 @@ from peakmark.views.table import (
     Column,
     Points,
     ShownTable,
-    gaps,
     place_label,
     places_of,
     points_of,
     rows_of,
+    sentences_on_gaps,
     show,
     stepped,
     texts,
@@ -36,8 +36,11 @@ WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
 COLUMNS = {"measured": "value", "deviation": "sd"}
 """Key ``value`` of a layout's column -> column of ``rows``, if it has the numbers as they are."""
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
+"""How to read the throughput of DRAM."""
 ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
+"""Sentence after ``DRAM`` if some rows have the variant ``pool-temporal``."""
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
+"""How to read the throughput of caches."""
 
 
 # -- the frames of a layout
@@ -85,7 +88,7 @@ def in_order(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 
 def sorted_by(frame: pd.DataFrame, keys: Sequence[Any]) -> pd.DataFrame:
-    """Return the lines of a frame in the order of their keys."""
+    """Return the lines of a frame in the order of ``keys``, which has a sort key for each line."""
     return frame.iloc[sorted(range(len(keys)), key=keys.__getitem__)]
 
 
@@ -137,7 +140,8 @@ def position(layout_table: LayoutTable, point: Any) -> tuple[Any, ...]:
     If the layout labels a workload for each block, the key of the workload includes the block.
     """
     block = point.block_bytes or 0
-    place: Any = layout_table.table.order(point.workload, point.variant, 0, 0)
+    # Without a list of workloads in the layout, the workload has its place in the usual table.
+    place: Any = layout_table.table.order(point.workload, point.variant, concurrency=0, block=0)
     if layout_table.workloads:
         place = layout_table.workloads.index(point.workload)
     is_labelled = (point.workload, block) in layout_table.labels
@@ -174,7 +178,7 @@ def text_column(heading: str, text: str, first: pd.DataFrame) -> Column:
 
     Args:
         heading: heading of the column.
-        text: text with placeholders, such as ``{workload}``, for the words of a line's first point.
+        text: text with placeholders, such as ``{workload}``. Each line fills in the words of its first point.
         first: first point of each line, see ``lines_of``.
     """
     written = [capitalised(text.format(**words)) for words in first["words"]]
@@ -241,7 +245,10 @@ def run_of(frames: CampaignFrames, column: LayoutColumn) -> pd.Series:
 
 
 def half_interval(points: Points, instrument: str) -> pd.Series:
-    """Return how far the farther end of the interval is from the median, in percent; empty for one run."""
+    """Return the distance of the median from the farther end of its interval, in percent, by point.
+
+    A point with one run has NaN.
+    """
     value, low, high = (points.of(instrument, name) for name in ("value", "low", "high"))
     farthest = (high - value).combine(value - low, max)
     return (100 * farthest / value).where(points.own["n"].gt(1))
@@ -313,7 +320,7 @@ def sentences_below(
                 )
     shown = {column.instrument for column in columns if column.value not in (None, "theoretical")}
     with_limit = any(column.value in ("theoretical", "efficiency") for column in columns)
-    return found + gaps(frames, named_table, points.rows, shown, with_limit=with_limit)
+    return found + sentences_on_gaps(frames, named_table, points.rows, shown, with_limit=with_limit)
 
 
 # -- all tables of a page

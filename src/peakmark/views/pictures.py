@@ -34,7 +34,7 @@ TRIAD = "TRIAD"
 """Workload of memory that also computes: its rows are points of the CPU's roofline."""
 GPU_ROOFS = ("FP64", "FP32", "TC-FP64", "TC-FP16", "TC-FP8")
 """Workloads of the GPU that are flat roofs of its roofline."""
-SHAPES = {
+KIND_OF_METRIC = {
     "core_to_core": "matrix",
     "numa_latency": "matrix",
     "numa_throughput": "matrix",
@@ -43,7 +43,7 @@ SHAPES = {
     "loaded_latency": "loaded",
 }
 """Metric -> kind of the figure of a table whose runs are matrices or curves."""
-LINE = 3
+LEAST_POSITIONS = 3
 """Fewest positions on the horizontal axis of a usual figure of panels: two points are no curve."""
 VALUES = {"measured": "value", "efficiency": "efficiency", "deviation": "sd"}
 """Kind of value in a figure of a layout -> column in ``rows``."""
@@ -58,7 +58,7 @@ class Picture:
         layout: layout of the campaign.
         usual: table of the rows.
         name: name of the figure's files, without ending.
-        kind: how the figure is drawn, see ``figures.SHAPES``.
+        kind: how the figure is drawn, see ``figures.PLOTS``.
         rows: lines of ``frames.rows`` that the figure shows; a figure without rows is not drawn.
         drawing: the figure's entry in the layout; None for a usual figure.
         on_paper: whether the PDF has the figure; the HTML report has all figures.
@@ -91,7 +91,7 @@ class Picture:
 
     @cached_property
     def marks(self) -> pd.DataFrame:
-        """Return the runs to draw: those that count (``kind`` is run), and disturbed ones (``kind`` is left out).
+        """Return the runs to draw: runs that count (``kind`` is run), and disturbed runs (``kind`` is left out).
 
         Runs that do not count for another reason, such as a value above the limit, are not drawn.
         """
@@ -132,7 +132,7 @@ def is_over_blocks(rows: pd.DataFrame) -> bool:
 def is_swept(rows: pd.DataFrame) -> pd.Series:
     """Return a mask of the rows of workloads with enough block sizes, or numbers of threads, to draw a line."""
     of_workload = rows.groupby(["workload", "variant"])[["block_bytes", "concurrency"]]
-    return of_workload.transform("nunique").ge(LINE).any(axis=1)
+    return of_workload.transform("nunique").ge(LEAST_POSITIONS).any(axis=1)
 
 
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
@@ -171,16 +171,20 @@ def is_on_paper(table: Table, kind: str, rows: pd.DataFrame) -> bool:
 def usual_figures(
     frames: CampaignFrames, table: Table, rows: pd.DataFrame
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield name, kind and rows of each figure of measured rows in a report without a layout."""
+    """Yield name, kind and rows of each figure of measured rows in a report without a layout.
+
+    A figure is yielded without rows if there is nothing to show; it is then not drawn.
+    """
     # The latency of a single pair of CPUs is no matrix.
     if table.metric == "core_to_core" and not holds_matrix(frames, rows):
         rows = rows.head(0)
-    # A sum over nodes that were measured at one moment is the value of no node.
+    # A sum over nodes that were measured at one moment is the value of no node. Rows of single nodes have 0 here.
     if is_many(frames):
         rows = rows[rows["variant"].map(count_of_nodes).eq(0)]
-    # All rows have a matrix or curve, or a strip and panels, or the distances of many nodes.
-    if table.metric in SHAPES and not is_many(frames):
-        yield table.name, SHAPES[table.metric], rows
+    # Metrics of matrices or curves have one figure. Other tables have, for each of their parts, dots that show
+    # how far many nodes are from their median, or for few nodes a strip of all rows and lines over threads or blocks.
+    if table.metric in KIND_OF_METRIC and not is_many(frames):
+        yield table.name, KIND_OF_METRIC[table.metric], rows
     else:
         for name, shown in parts_of(table, rows):
             # Strips and distances of nodes are drawn from rows of peakmark's kernel: references alone have none.
@@ -199,8 +203,9 @@ def usual_figures(
 
 
 def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return name and rows of each part of a table that has its own figures: of memory DRAM and caches.
+    """Return name and rows of each part of a table that has its own figures.
 
+    The parts of memory throughput are DRAM and caches. Any other table is one part.
     Rows of pairs of nodes are left out, because figures of links show them.
     """
     single = rows[~is_pair(rows)]
@@ -237,9 +242,10 @@ def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
 def roofs(frames: CampaignFrames) -> pd.DataFrame:
     """Return the rows of the CPU's roofline; none for a campaign of several nodes.
 
-    They have the most threads that both rates and memory have: one thread if only the ladder measured
-    the memory. Flat roofs are rates. The slope of a cache level or of DRAM is its fastest row, which comes
-    before its other rows. All rows of the triad are returned, because they are points below the roofs.
+    All rows have the same number of threads: the largest with which both rates and memory were measured. It is
+    one thread if only the ladder measured the memory. Flat roofs are rates. The slope of a cache level or of DRAM
+    is the fastest row of that level, which comes before the level's other rows. All rows of the triad are
+    returned, because they are points below the roofs.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
@@ -295,8 +301,8 @@ def without_rows(drawing: Drawing) -> str:
 def case_of(picture: Picture) -> str:
     """Return the key of the caption of a figure that no layout defines.
 
-    The key is the figure's name if a caption has this key, otherwise the figure's kind. A figure of
-    several nodes always has its kind's caption: its name is a table's, which may have another caption.
+    The key is the figure's name if a caption has this key, otherwise the figure's kind. A figure of many
+    nodes always has the caption of its kind: it is named after its table, whose figure of one node may have a caption.
     """
     if picture.kind != "nodes" and picture.name in captions():
         return picture.name

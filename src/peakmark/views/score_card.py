@@ -110,7 +110,7 @@ def card_lines(frames: CampaignFrames) -> list[CardLine]:
 
     A solution of HPL of less than a minute is in its table only.
     """
-    # A headline of a program is one of HPL.
+    # Only the headlines of HPL name an instrument.
     is_small = frames.warnings["code"].eq("small-solve")
     small = set(frames.warnings.loc[is_small, "point"])
     lines = []
@@ -290,8 +290,9 @@ def reference_text(reference: Line | None, unit: str) -> str:
 def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[Trust, str]:
     """Return whether a reader may use the value of a row, and the reason in a few words; empty if it is *ok*.
 
-    ``measured`` has the row of each node that has a value. Several nodes have the gravest trust of a node, with
-    the number of these nodes; *no* takes half of them. Slow nodes make the value one for care.
+    ``measured`` has the row of each node that has a value. The gravest trust among the nodes counts, and the
+    reason names how many nodes have it. If fewer than half of the nodes have *no*, or if a node is slow, the
+    value is one for *care*.
     """
     if not row.n:
         return Trust.NO, "not measured"
@@ -318,7 +319,7 @@ def notes_of(frames: CampaignFrames, row: Line) -> list[Line]:
 
 # -- page one
 
-MOST = 3
+MOST_CAUSES = 3
 """Largest number of causes on page one: more cannot be read in a minute."""
 
 
@@ -347,7 +348,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         "box": box,
         "card": [asdict(line) for line in card],
         "legend": f"{words('card-legend', bar=bar_of(frames))}.",
-        "causes": list(causes(frames))[:MOST],
+        "causes": list(causes(frames))[:MOST_CAUSES],
     }
 
 
@@ -526,7 +527,7 @@ def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
     The keys are:
 
     - ``is_complete``: whether no cell is missing.
-    - ``documents``: name of each existing document -> its path.
+    - ``documents``: (name, path) of each document that exists.
     - ``again``: a sentence on repetitions that were disturbed and measured again.
     - ``impossible``: reason -> cells that this machine cannot measure.
     """
@@ -605,11 +606,12 @@ def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat that lists the disturbances of rows, each with its number of rows.
 
-    Rows whose other runs confirm the value are left out: sentences compare them. So are rows not to use: of
-    these, remarks state only why.
+    Rows whose other runs confirm the value are left out, because sentences compare these runs. Rows that must not
+    be used are left out too, because their remarks state only the reasons for that.
     """
     measured = measured[measured["trust"].ne(Trust.NO)]
     warnings = frames.warnings[schema.is_disturbance(frames.warnings)]
+    # Keep the warnings on the value of peakmark's kernel, or on the whole row (``about`` is empty).
     own = warnings["point"].map(measured.set_index("point")["instrument"])
     is_on_own = warnings["about"].eq(own) | warnings["about"].eq("") & own.notna()
     counts = warnings[is_on_own].groupby("code")["point"].nunique()
@@ -628,7 +630,7 @@ def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:
     about a node with 128 cores.
     """
     for subsystem, part in SUBSYSTEMS.items():
-        if not part.pinned:
+        if not part.pinned:  # neither CPU nor memory
             continue
         row = first_row(frames, subsystem)
         if row is None:

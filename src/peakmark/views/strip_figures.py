@@ -29,10 +29,10 @@ from peakmark.views.table import Line, noun_of
 HEIGHT, AXIS = 0.13, 0.2
 """Height of a row, and of the numbers of the axis, in inches."""
 STEPS = (1, 2, 2.5, 5, 10)
-"""Multiples of powers of ten between the numbers of a linear axis."""
+"""Allowed steps between the numbers of a linear axis, each times a power of ten."""
 FEW_TICKS = 4
 """Largest number of intervals on a linear axis."""
-COLUMN = 26
+MOST_IN_COLUMN = 26
 """Largest number of rows in a column, unless there would be more than ``MOST_COLUMNS``."""
 MOST_COLUMNS = 3
 ROUNDS = "viridis_r"
@@ -40,9 +40,9 @@ ROUNDS = "viridis_r"
 MARGIN = 1.06
 """End of a linear axis, as a multiple of the highest value."""
 BAR = "#cfe2ef"  # colour of the bars of medians, lighter than the dots of the runs on them
-LINE, HEADLINE = 0.165, 0.3
+LINE_HEIGHT, HEADLINE_HEIGHT = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""
-NAMED = 2
+MOST_NAMED = 2
 """A line with at most this many slow nodes names them beside their dots."""
 DELTA = 0.03
 """A slow node is behind its class by more than this share; the dashed lines are at this difference."""
@@ -131,7 +131,7 @@ def named_rows(figure: Picture) -> pd.DataFrame:
     has_variants = bool(figure.table.variant) and rows["variant"].nunique() > 1
     # Point -> name of its line. Many points have short names, so that they fit beside several columns.
     names: dict[str, str] = {}
-    is_short = rows["point"].nunique() > COLUMN
+    is_short = rows["point"].nunique() > MOST_IN_COLUMN
     for row in schema.lines(rows):
         names.setdefault(row.point, name_of(figure.labels(row), row, has_variants, is_short))
     return in_columns(rows.assign(name=rows["point"].map(names)), rows["point"])
@@ -140,10 +140,10 @@ def named_rows(figure: Picture) -> pd.DataFrame:
 def in_columns(rows: pd.DataFrame, keys: pd.Series) -> pd.DataFrame:
     """Return rows with ``panel`` and ``place`` (number of the line in the panel). Equal keys share a line.
 
-    Panels have at most ``COLUMN`` lines, unless more than ``MOST_COLUMNS`` panels would be needed.
+    Panels have at most ``MOST_IN_COLUMN`` lines, unless more than ``MOST_COLUMNS`` panels would be needed.
     """
     numbers, distinct = pd.factorize(keys)
-    columns = min(math.ceil(len(distinct) / COLUMN), MOST_COLUMNS)
+    columns = min(math.ceil(len(distinct) / MOST_IN_COLUMN), MOST_COLUMNS)
     length = math.ceil(len(distinct) / columns)
     return rows.assign(panel=numbers // length, place=numbers % length)
 
@@ -167,7 +167,7 @@ def scale(grid: sns.FacetGrid, values: pd.Series, reach: float) -> None:
     Args:
         grid: the panels.
         values: all values that they show.
-        reach: value that the axes show at least, from zero on; 0: no such value.
+        reach: value up to which the axes extend at least, from zero on; 0 if the values alone determine them.
     """
     lowest, highest = values.min(), values.max()
     for axis in grid.axes.flat:
@@ -193,7 +193,7 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
         if len(usable):
             block = size(middle_of(usable).block_bytes)
             lines.append((headline.title.format(block=block), usable))
-    return plot_dots(lines, 7.0, HEADLINE)
+    return plot_dots(lines, width=7.0, height=HEADLINE_HEIGHT)
 
 
 def plot_nodes(picture: Picture) -> Figure | None:
@@ -208,7 +208,7 @@ def plot_nodes(picture: Picture) -> Figure | None:
     for _, of_place in usable.groupby("place", sort=False):
         name = labels.point(middle_of(of_place), variant=True)
         lines.append((name, of_place))
-    return plot_dots(lines, 5.5, LINE)
+    return plot_dots(lines, width=5.5, height=LINE_HEIGHT)
 
 
 def middle_of(usable: pd.DataFrame) -> Line:
@@ -265,7 +265,7 @@ def signed_percent(share: float, _: object) -> str:
 
 
 def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
-    """Draw the nodes of one line, and name up to ``NAMED`` slow nodes beside the slowest one's dot.
+    """Draw the nodes of one line, and name up to ``MOST_NAMED`` slow nodes beside the slowest one's dot.
 
     The markers of slow nodes are open.
     """
@@ -285,7 +285,7 @@ def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
         names.append(f"{node} {percent(share)} %")
     first = slowest.iloc[0]
     axis.annotate(
-        counted(names, NAMED), (first["share"], position + first["offset"]),
+        counted(names, MOST_NAMED), (first["share"], position + first["offset"]),
         xytext=(math.copysign(4, first["share"]), 0), textcoords="offset points",
         ha="left" if first["share"] > 0 else "right", va="center", fontsize=figure_style.SMALL,
         zorder=4,
@@ -293,9 +293,10 @@ def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
 
 
 def dots_of(usable: pd.DataFrame) -> pd.DataFrame:
-    """Return a line for each node: its distance from the class's median, and the height of its dot.
+    """Return a line for each node, with ``share`` and ``offset``.
 
-    The height depends on the node's name, so that only few dots overlap.
+    ``share`` is the node's distance from the median of its class, as a share of the median. ``offset`` is the
+    height of its dot above the line. It depends on the node's name, so that only few dots overlap.
     """
     share = usable["value"] / usable["median_of_nodes"] - 1
     # Offsets from -0.3 to 0.3 of the distance between lines.

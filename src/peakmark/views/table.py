@@ -229,7 +229,7 @@ def show(
         columns=tuple(kept),
         lines=lines,
         below=(*once, *map(sentence, below)),
-        # How to read a table says how peakmark measures.
+        # ``reading`` describes how peakmark measures, so it does not fit numbers that others printed.
         reading=sentence(reading) if reading and not frames.printed_in else "",
         general=tuple(map(sentence, general)),
         is_of_layout=is_of_layout,
@@ -243,7 +243,7 @@ def sentence(text: str) -> str:
 
 def head(columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Return the first line of headings: groups, and columns without a group, which span both lines."""
-    # With groups, headings have two lines: the groups, and the columns below them.
+    # Headings have two lines if there is any group: the groups, and the columns below them.
     height = 1 + any(column.group for column in columns)
     cells: list[dict[str, Any]] = []
     for group, members in groupby(columns, key=attrgetter("group")):
@@ -286,10 +286,10 @@ def aligned(column: Column) -> list[Any]:
 
 # -- remarks on lines
 
-MOST = 3
+MOST_REMARKS = 3
 """Largest number of remarks in a line on paper."""
 OF_ALL = -1
-"""Number in the place of a line's for a remark that all lines have."""
+"""Value of ``line`` for a remark that all lines have, instead of the number of one line."""
 OF_ROW = re.compile(r" in \d+ of \d+ repetitions| on [^,]+, where the server ran,")
 """Pattern of what a message says of the repetitions or the server of one row."""
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
@@ -350,8 +350,8 @@ def remarks_on_lines(
 def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
-    They have short words (column ``short``). Of a value that must not be used, only the reasons for it are
-    shown; if it is that of peakmark's kernel, this holds for the values of all programs in its line.
+    They have short words (column ``short``). If a value must not be used, only the warnings that say so are
+    shown. If peakmark's kernel measured that value, this holds for the values of all programs at its point.
     """
     is_reason = notes["trust"].eq(Trust.NO)
     is_on_row = notes["about"].isin(["", *KERNELS.values()])
@@ -364,8 +364,8 @@ def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
 def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
     """Return from each family the note with the largest amount. Its text has *up to* if others have less.
 
-    A family are notes that differ only in numbers. Amounts of numbers that are smaller in a worse case are
-    negative. *Up to* would be wrong for them.
+    A family is a set of notes that differ only in numbers. An amount is negative where a smaller number is worse.
+    The text of such a note does not change, because *up to* would be wrong.
 
     Args:
         notes: lines of ``warnings``; ``amount`` says how bad each is.
@@ -386,25 +386,25 @@ def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
 
 
 def shortened(remarks: str) -> str:
-    """Return at most ``MOST`` of the remarks of a line: the last part counts the others."""
+    """Return at most ``MOST_REMARKS`` parts of the remarks of a line. With more remarks, the last part is their number."""
     texts = remarks.split("; ")
-    if len(texts) <= MOST:
+    if len(texts) <= MOST_REMARKS:
         return remarks
-    rest = len(texts) - MOST + 1
-    return "; ".join([*texts[: MOST - 1], f"{rest} more remarks"])
+    rest = len(texts) - MOST_REMARKS + 1
+    return "; ".join([*texts[: MOST_REMARKS - 1], f"{rest} more remarks"])
 
 
 # -- the chapter Remarks
 
 
 def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """Return the remarks of a campaign: short words, number of rows, what happened and what to do.
+    """Return the remarks of a campaign, each as a list [short words, numbers of rows, sentences].
 
-    The gravest come first, then the most frequent.
+    The sentences say what happened and what to do. The gravest remarks come first, then the most frequent.
 
     Args:
         frames: the campaign, see ``layout_tables.for_print``.
-        shown: table -> programs that have a column in the table.
+        shown: name of a table -> instruments that have a column in the table.
     """
     measured = frames.rows[frames.rows["n"].gt(0)].drop_duplicates("point")
     notes = worth_reading(frames.warnings).merge(measured[["point", "table"]], on="point")
@@ -454,7 +454,10 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
 def empty_columns(
     frames: CampaignFrames, table: Table, rows: pd.DataFrame, instruments: Collection[str]
 ) -> list[str]:
-    """Return the reasons why columns of ``instruments`` are empty, without programs that the plan holds no cell of."""
+    """Return a sentence for each of ``instruments`` that measured nothing, with the reason.
+
+    Programs of which the plan has no cell are left out.
+    """
     measured = set(rows.loc[rows["n"].gt(0), "instrument"])
     reasons = []
     for program in table.series:
@@ -465,7 +468,7 @@ def empty_columns(
     return reasons
 
 
-def gaps(
+def sentences_on_gaps(
     frames: CampaignFrames,
     table: Table,
     rows: pd.DataFrame,
@@ -473,7 +476,7 @@ def gaps(
     *,
     with_limit: bool = True,
 ) -> list[str]:
-    """Return sentences: how many repetitions were measured again, why columns are empty, why limits are missing.
+    """Return sentences below a table: how many repetitions were measured again, why columns and limits are missing.
 
     Args:
         frames: the campaign.
@@ -584,5 +587,5 @@ def place(clients: str, servers: str, node: str) -> str:
 
 def noun_of(own: pd.DataFrame) -> str:
     """Return the noun for the nodes of rows: ``nodes``, ``pairs``, or both."""
-    is_pair = own["node"].str.contains("+", regex=False)
+    is_pair = own["node"].str.contains("+", regex=False)  # the name of a pair is client+server
     return listed(sorted(is_pair.map({True: "pairs", False: "nodes"}).unique()))

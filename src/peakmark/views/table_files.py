@@ -89,21 +89,22 @@ def write_tables(frames: CampaignFrames, folder: Path) -> None:
 def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
     """Write the tables of a layout into a folder."""
     for layout_table in layout.layout_tables:
-        rows, where = rows_of(frames, layout_table.table), ""
         if layout_table.table.name not in frames.campaign["tables"]:
             continue
+        rows = rows_of(frames, layout_table.table)
+        of_which_node: tuple[str, ...] = ()
         if layout.narrow and is_many(frames):
             of_all, rows = rows[rows["is_own"]], rows_of_typical_node(rows)
             node, count = rows["node"].iloc[0], of_all["node"].nunique()
-            where = f"On {node}, the typical one of {count} {noun_of(of_all)}."
+            of_which_node = (f"On {node}, the typical one of {count} {noun_of(of_all)}.",)
         called = layout.called(layout_table.table)
         points = layout_tables.lines_of(layout_table, called, rows)
         columns = layout_tables.columns_of(frames, layout_table, points)
         write_csv(folder / f"{layout_table.name}.csv", csv(columns))
         shown = layout_tables.layout_table_of(frames, layout_table, called, points, columns)
-        # In one column of a paper, marks replace the remarks.
+        # In one column of a paper, stars replace the remarks.
         if layout.narrow:
-            shown = starred(replace(shown, below=(*shown.below, *filter(None, [where]))))
+            shown = starred(replace(shown, below=(*shown.below, *of_which_node)))
         text = render(shown, across=not layout.narrow)
         files.write_text(folder / f"{layout_table.name}.tex", text)
 
@@ -124,7 +125,7 @@ def table_frame(table: Table, frames: CampaignFrames, rows: pd.DataFrame) -> pd.
 
 
 def notes_of(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.Series:
-    """Return the different sentences of each point, each after the name of the program it is about."""
+    """Return point -> its different warnings as one text, each after the name of the program that it is about."""
     points = rows.loc[rows["is_own"], "point"]
     programs = rows.set_index(["point", "instrument"])["program"]
     notes = warnings[warnings["point"].isin(points)].join(programs, on=["point", "about"])
@@ -155,7 +156,7 @@ def runs_frame(frames: CampaignFrames) -> pd.DataFrame:
 
 
 def joined(warnings: str) -> str:
-    """Return the warnings of a program, joined by semicolons."""
+    """Return the warnings of a program, which are a JSON list, as one text with semicolons."""
     return "; ".join(json.loads(warnings or "[]"))
 
 
@@ -180,6 +181,7 @@ LEGEND = {
     "**": "** no: the value is wrong, or not that of the device.",
     "*": "* care: another run may well differ.",
 }
+"""Stars -> their meaning, which is printed below a table that has them."""
 _TEX = str.maketrans(
     {
         **{character: f"\\{character}" for character in "{}$&#%_"},
@@ -316,6 +318,7 @@ METRICS = {
 }
 """SI unit -> unit in the name of a metric of OpenMetrics."""
 RATIO = "peakmark_efficiency_ratio"
+"""Metric of OpenMetrics that holds the shares of the limit."""
 LABELS = {
     "table": "table",
     "instrument": "instrument",

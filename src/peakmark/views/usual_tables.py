@@ -26,11 +26,11 @@ from peakmark.views.table import (
     Points,
     ShownTable,
     empty_columns,
-    gaps,
     noun_of,
     place_label,
     places_of,
     points_of,
+    sentences_on_gaps,
     show,
     stepped,
     texts,
@@ -39,7 +39,7 @@ from peakmark.views.table import (
 EFFICIENCY = "Efficiency (%)"
 PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 """Percentiles that tables show -> their headings."""
-NAMED = 3
+MOST_NAMED = 3
 """Largest number of slow nodes that a line names; further nodes are counted."""
 AT_MOST, AT_LEAST = "≤\u00a0", "≥\u00a0"
 """Sign before a bound of a rate; sign before a bound of a time, and before a share of a bound."""
@@ -94,7 +94,10 @@ def unit_of(table: Table) -> str:
 
 
 def has_percentiles(table: Table) -> bool:
-    """Return whether the rows are times of single operations: accesses or round trips."""
+    """Return whether the rows are times of single operations, such as disk accesses or round trips.
+
+    Memory latency is excluded, because it is the mean over a chain of loads.
+    """
     return table.metric == "latency" and table.subsystem != "memory"
 
 
@@ -106,7 +109,8 @@ def has_bound(own: pd.DataFrame) -> pd.Series:
 def place_columns(own: pd.DataFrame) -> Iterator[Column]:
     """Yield the columns of nodes or pairs of nodes: one for the CSV file, one for a page.
 
-    Without several nodes, the first is left out, and the second has no label, so that no page shows it.
+    For a single node, the column of the CSV file is left out, and the other column has no label, so that no page
+    shows it.
     """
     if own["node"].nunique() > 1:
         yield Column(own["node"], "Node")
@@ -194,7 +198,7 @@ def energy_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     """Yield the column of the node's energy and, for rates, the column of the work per joule."""
     yield Column(own["joules"], "Energy (J)", "J", "Energy")
     if not table.lower_is_better:
-        # A rate divided by the power is the work per joule: GOP/J for GOP/s.
+        # A rate divided by the power is the work per joule: GOP/J for GOP/s, IOP/J for IOPS, 1/J without a unit.
         work = table.shown.partition("/")[0].removesuffix("S") or "1"
         rates = own["value"] / own["watts"] * table.factor
         yield Column(rates, f"Operations per joule ({work}/J)", f"{work}/J", "Energy")
@@ -216,7 +220,8 @@ def spread_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     label = heading if is_enough and not has_percentiles(table) else ""
     yield Column(own["sd"] * table.factor, heading, label, form=three_digits)
     yield Column(own["n"], "n")
-    # The interval of few repetitions goes from the lowest to the highest.
+    # The interval of few repetitions goes from the lowest to the highest. The labels are then lowest and highest,
+    # otherwise low and high.
     group, ending = (INTERVAL, "") if is_enough else ("", "est")
     for name in ("low", "high"):
         heading = f"Interval of the median, {name}"
@@ -259,7 +264,7 @@ def usual_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     points = points_of(rows)
     programs = [program.instrument for program in table.series]
     general = empty_columns(frames, table, rows, programs)
-    below = gaps(frames, table, rows, set(rows.loc[rows["n"].gt(0), "instrument"]))
+    below = sentences_on_gaps(frames, table, rows, set(rows.loc[rows["n"].gt(0), "instrument"]))
     columns = columns_of(table, points)
     return show(
         frames, table, columns, points.own, below=below, reading=table.remark, general=general
@@ -274,7 +279,7 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     points = points_of(rows)
     own, usable = points.own, with_medians(points.own)
     noun = noun_of(own)
-    below = gaps(frames, table, rows, [program.instrument for program in table.series])
+    below = sentences_on_gaps(frames, table, rows, [program.instrument for program in table.series])
     places = ["node_class", "place"]
     planned = own.groupby(places).ngroups
     holes = planned - usable["group"].nunique()
@@ -301,11 +306,11 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
         table: the table.
         points: points of all nodes.
         usable: see ``labels.with_medians``.
-        noun: noun for the nodes.
+        noun: heading of the number of nodes, see ``noun_of``.
     """
     group = usable["group"]
     values = usable.groupby(group)["value"]
-    # Of each line: the node nearest to the median, the worst node, and the slow nodes.
+    # For each line, find the node nearest to the median, and the slow nodes.
     off = (usable["value"] - usable["median_of_nodes"]).abs()
     middle = usable.loc[off.groupby(group).idxmin()]
     slow = usable[usable["is_slow"]].groupby("group")["node"].agg(list)
@@ -331,4 +336,4 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
     yield Column(median(table.own.instrument, "efficiency"), label=EFFICIENCY, form=percent)
     yield Column(values.size(), label=noun.title(), form=str)
     names = slow.reindex(values.size().index)
-    yield Column(names, label="Slow", form=partial(counted, most=NAMED), kind="text")
+    yield Column(names, label="Slow", form=partial(counted, most=MOST_NAMED), kind="text")

@@ -34,7 +34,10 @@ MINUTES = 5
 IMMEDIATE_S = 20
 """Seconds in which two nodes must be free for the job that tries the launchers of MPI."""
 LAUNCHERS_MIN = 3
-"""Time limit in minutes of this job: four launchers, of which each may hang for half a minute, and their ends."""
+"""Time limit in minutes of the job that tries the launchers of MPI.
+
+There are four launchers. Each may hang for half a minute, and takes time to end.
+"""
 UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
 """Mark of a missing kernel. In an installation from a wheel it is a note, as the first run compiles it."""
 Finding = tuple[str, str, str]
@@ -70,6 +73,7 @@ def _verdict(lacking: list[str]) -> str:
 
 
 def _line(mark: str, subject: str, text: str) -> str:
+    """Return a finding as a line of text, in columns."""
     return f"{mark:<8}{subject:<14}{text}"
 
 
@@ -227,7 +231,9 @@ def _examine_jobs(known: SiteValues) -> tuple[str, bool]:
     minutes = jobs.clip_minutes(MINUTES, min(limits, default=None))
     lines = []
     for count, subject in ((1, "one node"), (2, "two nodes")):
-        named = jobs.site_options(settings, count, minutes, 1, durations.PROGRAMS_MB)
+        named = jobs.site_options(
+            settings, count, minutes, cpu_count=1, memory_mb=durations.PROGRAMS_MB
+        )
         refusal = failures.check(named, jobs.command_line(named, settings))
         lines.append(_line(*_job_finding(subject, refusal)))
         if refusal and count == 1:
@@ -244,7 +250,9 @@ def _launchers(known: SiteValues) -> Iterator[Finding]:
     shared = kernel_build.folder().absolute()  # the node sees the kernels, and so this folder
     shared.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="doctor-", dir=shared) as name:
-        named = jobs.site_options(known.slurm, 2, LAUNCHERS_MIN, 1, durations.PROGRAMS_MB)
+        named = jobs.site_options(
+            known.slurm, 2, LAUNCHERS_MIN, cpu_count=1, memory_mb=durations.PROGRAMS_MB
+        )
         named["immediate"] = str(IMMEDIATE_S)
         step = ["srun", "--overlap", "--nodes=1", "--ntasks=1"]
         step += resources.command("measure", "--plan", f"{name}/plan.json", "--launchers")

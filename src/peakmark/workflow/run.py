@@ -429,6 +429,7 @@ class RunInJob(Run):
         return []
 
     def _resource(self, name: str, wildcards: Any) -> int | str:
+        """Return one resource of the step that measures inside the job, not of the job itself."""
         cells = self.cells_of(wildcards)
         return jobs.step_resources(cells, self.plan, self.plan.config.site_facts.slurm)[name]
 

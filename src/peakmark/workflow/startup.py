@@ -221,10 +221,10 @@ def survey(results: Results) -> dict[str, Finding]:
 def other_tools(
     plan: Plan, findings: Mapping[str, Finding], overrides: Mapping[str, str]
 ) -> dict[str, Finding]:
-    """Return new findings of the cells that were not possible on a node whose tool is another one now.
+    """Return cell id -> new finding, for cells that were not possible and may be possible now.
 
-    Only cells of reference tools are asked for: a tool may have been installed or replaced. Cells of MPI count
-    too if the site file has other settings of MPI now.
+    These are the cells of a reference tool that has been installed or replaced on their node, and the cells that
+    were tried with other settings of MPI than the site file has now.
 
     Args:
         plan: the plan of the campaign.
@@ -268,7 +268,9 @@ def _tools_on(
         stuck = (node for node in known if short_name(node.name) in nodes)
         idle = [node.name for node in stuck if node.state == "idle"]
         if idle:
-            named = jobs.site_options(settings, len(idle), 1, 1, durations.PROGRAMS_MB)
+            named = jobs.site_options(
+                settings, len(idle), limit_min=1, cpu_count=1, memory_mb=durations.PROGRAMS_MB
+            )
             named |= {"nodelist": ",".join(idle), "immediate": str(ASK_S)}
             path = plan.directory / "plan.json"
             words = resources.command("measure", "--plan", str(path), "--tools", *names)
@@ -395,7 +397,8 @@ def check_jobs(plan: Plan, overrides: Mapping[str, str], missing: Iterable[Cell]
     Raises:
         SlurmError: Slurm would refuse a kind of job.
     """
-    # Find the longest job of each kind, and the slowest of all.
+    # Find the job with the longest time limit of each kind, and the job that is expected to measure longest:
+    # its seconds and the id of its first cell.
     longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     slowest = 0.0, ""
     missing_ids = {cell.id for cell in missing}
@@ -407,6 +410,7 @@ def check_jobs(plan: Plan, overrides: Mapping[str, str], missing: Iterable[Cell]
         wanted = jobs.named_options(cells, plan, overrides)
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
+        # ``time`` is in minutes.
         longest[kind] = max(longest.get(kind, wanted), wanted, key=lambda each: int(each["time"]))
     # Check jobs of one node first. If Slurm refuses only jobs of two nodes, this concerns network cells.
     for wanted in sorted(longest.values(), key=lambda wanted: int(wanted["nodes"])):
@@ -441,6 +445,7 @@ class UserError(ApiError):
 
     @property
     def __traceback__(self) -> TracebackType | None:
+        """Return None instead of the traceback that Python keeps, so that Snakemake prints only the message."""
         return None
 
     @__traceback__.setter

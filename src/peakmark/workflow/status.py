@@ -309,7 +309,7 @@ def _queue(campaign: Results) -> tuple[list[slurm.Job], str | None]:
     cluster = campaign.plan.cluster
     if not cluster or cluster.get("partition") == "":
         return [], None
-    folder = campaign.directory.resolve().parents[1]
+    folder = campaign.directory.resolve().parents[1]  # the checkout, which contains results/NAME
     try:
         return [job for job in slurm.jobs() if jobs.is_from(job.comment, folder)], None
     except slurm.SlurmError as error:
@@ -331,7 +331,7 @@ def _counts(standings: Sequence[Standing]) -> tuple[list[str], dict[str, list[in
 
 # -- of the run of this process
 
-KNOWN = 10
+PACE_WEIGHT_JOBS = 10
 """Number of ended jobs at which their pace weighs as much as the estimates."""
 
 
@@ -375,8 +375,9 @@ class Progress:
         elapsed = time.monotonic() - (self._started or since)
         if not self._expected_of_ended or not elapsed:
             return None
-        # Time by expected time, with more weight the more jobs have ended: the first ones differ.
-        weight = self._ended / (self._ended + KNOWN)
+        # The pace is the time that the ended jobs took, divided by the time that was expected of them. It has more
+        # weight the more jobs have ended, because the first jobs may not be typical.
+        weight = self._ended / (self._ended + PACE_WEIGHT_JOBS)
         return math.fsum(self._ahead.values()) * math.pow(elapsed / self._expected_of_ended, weight)
 
 

@@ -16,7 +16,7 @@ from peakmark.storage.record_types import DisturbedAttempt, DisturbedContext
 from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import pictures
-from peakmark.views.table import gaps as gaps_of
+from peakmark.views.table import sentences_on_gaps
 from peakmark.views.table_files import runs_frame
 
 DP, LAT, RS = "DP", "LAT", "RS"
@@ -126,7 +126,7 @@ def test_a_disturbed_repetition_is_shown_and_not_summarised(campaign, before):
     listed = listed[listed["record"].isin(runs["record"])]
     assert sorted(listed["left_out"]) == ["", "", "above-limit", "other-load waited"]
     table, rows = BY_NAME[row.table], frames.rows[frames.rows["point"].eq(row.point)]
-    gaps = gaps_of(frames, table, rows, ["cpubench"])
+    gaps = sentences_on_gaps(frames, table, rows, ["cpubench"])
     assert gaps == [message("measured-again", count=1).text]
     drawn = {each.kind: each for each in pictures.pictures_of(frames, table, None)}["strip"]
     dots = [dots for axis in draw(frames, drawn.name).axes for dots in axis.collections]
