@@ -101,5 +101,6 @@ def _unpack(bundle: Path, folder: Path) -> None:
         ) from error
     if not (folder / FOLDER).is_dir():
         raise RecordError(f"{bundle} is no bundle of peakmark: it has no {FOLDER}/")
-    # Unpacked files have the time of unpacking. The rows count as current if no file is newer than this one.
+    # Each unpacked file has the time at which it was unpacked. The rows count as current if no file is newer than
+    # the file ``CAMPAIGN``.
     (folder / FOLDER / CAMPAIGN).touch()

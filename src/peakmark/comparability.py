@@ -22,7 +22,7 @@ NO_FACT: Mapping[str, str] = {"title": "", "subsystems": "", "programs": "", "un
 TITLES = {"cpu": "CPU", "memory": "memory", "kernel": "kernel"}
 """Property that hosts of one row must share -> its name in sentences."""
 
-NAMED = 4
+MOST_NAMED = 4
 """Largest number of hosts that a sentence names. If there are more, the sentence states their number."""
 
 
@@ -79,7 +79,9 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
 
 
 def differences(equipment: Mapping[str, Equipment]) -> list[str]:
-    """Return how nodes differ, such as ``memory 256 GiB on node1 and 512 GiB on node2``.
+    """Return how nodes differ, a text for each property: ``memory 256 GiB on node1 and 512 GiB on node2``.
+
+    Only the properties in ``TITLES`` are compared.
 
     Args:
         equipment: host -> its equipment. Unknown properties count as equal.
@@ -99,8 +101,8 @@ def differences(equipment: Mapping[str, Equipment]) -> list[str]:
 
 
 def _named(hosts: list[str]) -> str:
-    """Return the names of hosts, or their number if they are more than ``NAMED``."""
-    if len(hosts) <= NAMED:
+    """Return the names of hosts, or their number if they are more than ``MOST_NAMED``."""
+    if len(hosts) <= MOST_NAMED:
         return listed(hosts)
     return f"{len(hosts)} nodes"
 
@@ -127,7 +129,10 @@ def fact(name: str) -> Mapping[str, str]:
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the dotted name and the text of each known value in nested mappings and lists."""
+    """Yield the dotted name and the text of each known value in nested mappings and lists.
+
+    None, empty texts and empty lists are unknown.
+    """
     # Number the members of a list of mappings, such as GPUs, from 1.
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         value = dict(enumerate(value, 1))

@@ -37,7 +37,7 @@ LEVEL = 0.95
 """Coverage that an interval of the median should have."""
 FEWEST_FREEDOM = 4
 """Fewest degrees of freedom for a test: two samples of 3 values, or 5 pairs."""
-LIKE_ROWS = 3
+LEAST_LIKE_ROWS = 3
 """Fewest rows of one kind from which a common variance or a common change is estimated."""
 LEAST_SPREAD = 1e-3
 """Smallest relative spread that tests assume, because equal values are rounded values."""
@@ -256,7 +256,7 @@ def _moderated(
     from scipy import stats
 
     known = (freedom > 0) & np.isfinite(variance)
-    if known.sum() < LIKE_ROWS or not variance[known].any():
+    if known.sum() < LEAST_LIKE_ROWS or not variance[known].any():
         return variance, freedom
     values, certain = variance[known], freedom[known]
     # The median of a sample variance is the true variance x chi2.median(f) / f.

@@ -180,7 +180,7 @@ def _words(members: Iterable[Any]) -> list[str]:
 
 
 def did_you_mean(word: Any, known: Iterable[str]) -> str:
-    """Return a question with the most similar known name, or an empty text."""
+    """Return the end of a message that asks for the most similar known name; empty if none is similar."""
     import difflib
 
     near = difflib.get_close_matches(str(word), known, 1)

@@ -129,7 +129,7 @@ def pairs(settings: Iterable[str]) -> dict[str, Any]:
     mappings = []
     for word in settings:
         key, equals, text = word.partition("=")
-        # The keys that Snakemake allows.
+        # Snakemake allows only such keys.
         if not equals or not re.fullmatch(r"[a-zA-Z_][\w-]*\w", key):
             raise ConfigError(
                 f"--config has {word!r}: allowed is KEY=VALUE, such as scale=0.1 or disk=[]"
@@ -170,7 +170,7 @@ def check_command_line(argv: Sequence[str]) -> None:
 
 
 def named(argv: Sequence[str], options: tuple[str, ...]) -> list[str]:
-    """Return the values of an option on Snakemake's command line. Its last occurrence counts.
+    """Return the values of an option on Snakemake's command line. Only the last occurrence of the option counts.
 
     Args:
         argv: words of the command line.

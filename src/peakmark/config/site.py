@@ -63,7 +63,7 @@ def _check_extra(path: str | Path, extra: str) -> None:
     Abbreviated options are refused too, because sbatch accepts abbreviations.
 
     Raises:
-        ConfigError: it has one. The message names the key to use instead, if there is one.
+        ConfigError: ``extra`` has such an option. The message names the key to use instead, if there is one.
     """
     for word in extra.split():
         # The name between -- and =. Nothing is left of a short option such as -p, so that every name begins with it.

@@ -57,10 +57,9 @@ def once() -> None:
 
 
 def _interrupted(*_: object) -> None:
-    """Note a Ctrl-C and raise KeyboardInterrupt; later ones are ignored."""
     global pressed  # noqa: PLW0603 - of the whole process, as the signal is
     pressed = True
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore every later Ctrl-C
     raise KeyboardInterrupt
 
 
@@ -119,8 +118,7 @@ def end_cleanly() -> None:
 
 
 def _terminated(*_: object) -> None:
-    """Raise ``Terminated`` at the first SIGTERM; later ones are ignored."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # ignore every later SIGTERM
     raise Terminated
 
 

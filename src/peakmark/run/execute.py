@@ -106,7 +106,6 @@ def fill(command: Command, values: Mapping[str, str]) -> tuple[list[str], dict[s
     """
 
     def filled(text: str) -> str:
-        """Return a text with the values in place of their names in braces."""
         for name, value in values.items():
             text = text.replace(f"{{{name}}}", value)
         return text
@@ -334,7 +333,7 @@ def last_lines(directory: Path) -> str:
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
-    # At least the last two lines are shown.
+    # Leave room for the last two lines, which are always shown.
     reasons = [line for line in lines[:-SHOWN_LINES] if _REASON.search(line)]
     shown = reasons[: SHOWN_LINES - 2]
     last = lines[-SHOWN_LINES:]

@@ -53,7 +53,7 @@ def current_path(directory: Path, name: str) -> Path:
 def request(part: Part, cell: Cell, kernels: Path) -> Request:
     """Return the request to measure a cell of a plan.
 
-    A cell of two nodes is one of a pair only on a cluster: without one, its server runs on this machine.
+    The server of a network cell runs on a second node only on a cluster. Without a cluster, it runs on this machine.
     """
     config = part.plan.config
     tool = config.tools.get(cell.instrument)

@@ -120,7 +120,8 @@ def keep_version(campaign: Path) -> None:
 def running_version(campaign: Path) -> str:
     """Return the version of the code that this process runs.
 
-    It is the version in the campaign's folder, unless a source file has changed since.
+    This is the version in the campaign's folder, unless a source file is newer than that file or this process
+    runs from another checkout. A new version is then computed.
     """
     path = campaign / VERSION_FILE
     try:

@@ -303,7 +303,8 @@ class Starter:
         done = _run(command, folder / "plain")
         if done.returncode or _NOT_STARTED.search(done.stderr):
             raise MeasurementError(reason_of(done))
-        # The reports would hide the reason of a failure, so that they are asked for now.
+        # Start the ranks again, now with reports of the transport. In the first trial, the reports would have hidden
+        # the reason of a failure.
         verbose = replace(command, env={**command.env, **_VERBOSE})
         launch.transport = _transport(_run(verbose, folder / "verbose"))
 
@@ -324,7 +325,7 @@ class Starter:
         return str(near) if near.is_file() else shutil.which("mpirun")
 
     def _mpirun_words(self, ranks: int) -> list[str]:
-        """Return the command of mpirun that starts so many ranks on each node."""
+        """Return the command of mpirun that starts ``ranks`` ranks on each node."""
         # Outside of a job, all ranks are on this node. mpibench places the ranks of one node by itself.
         path, count = str(self._mpirun()), ranks * max(1, len(self.nodes))
         if re.search("Open MPI|OpenRTE|PRRTE", ask(path, "--version")):
@@ -352,7 +353,7 @@ def starter(campaign: Path, count: int, peer: str) -> Starter:
 
 
 def try_launchers(campaign: Path) -> Iterator[str]:
-    """Try each launcher on two nodes of this job, and yield the JSON of each: the launch, and why it fails.
+    """Try each launcher on two nodes of this job, and yield the JSON of each: [launch, why it fails or ""].
 
     Args:
         campaign: folder for which ``compile_for`` was called.

@@ -150,8 +150,8 @@ def wait_for_others(campaign: Path, spare: float, most_s: float) -> float | None
     Returns:
         Seconds waited; None if the other programs did not release the CPUs in time.
     """
-    # Its mtime is the time of the last wait without success. Without the file, or if it cannot be read, this cell
-    # waits: an error would discard the value that the cell has already.
+    # The file's mtime is the time of the last wait without success. If the file is missing or cannot be read, this
+    # cell waits: an error would discard the value that the cell has already.
     busy = campaign / "machine" / f"{gethostname()}.busy"
     paused = False
     with suppress(OSError):
@@ -271,7 +271,7 @@ def _cpu_seconds(host: Host, cpus: Sequence[int]) -> tuple[float, float]:
     """Return the CPU seconds of programs on all CPUs, and the seconds stolen from ``cpus``, since boot."""
     lines = re.findall(r"(?m)^(cpu\d*) (.*)$", host.read("/proc/stat") or "")
     ticks = {name: list(map(int, numbers.split())) for name, numbers in lines}
-    total = ticks.get("cpu", [0] * 8)
+    total = ticks.get("cpu", [0] * 8)  # zeros if /proc/stat cannot be read
     stolen = sum(ticks[f"cpu{cpu}"][_STEAL] for cpu in cpus if f"cpu{cpu}" in ticks)
     return (total[_USER] + total[_NICE] + total[_SYSTEM]) / _HERTZ, stolen / _HERTZ
 

@@ -245,7 +245,7 @@ def step(node: str, cpus: int) -> list[str]:
 
 
 def step_of_ranks(nodes: Sequence[str], ranks: int) -> list[str]:
-    """Return the srun command that starts so many processes on each of these nodes of this job."""
+    """Return the srun command that starts ``ranks`` processes on each of ``nodes``, which belong to this job."""
     return [
         "srun",
         f"--jobid={os.environ['SLURM_JOB_ID']}",

@@ -102,8 +102,7 @@ def resolve_cell(
         cell = replace(cell, options={**cell.options, "cpus": ":".join(places)})
     # Choose the CPUs of two ranks on one node.
     if cell.variant in ON_ONE_NODE:
-        is_same = cell.variant == "same-socket"
-        used = topology.cpus_of_two(cpu_locations, cpus, same_socket=is_same)
+        used = topology.cpus_of_two(cpu_locations, cpus, same_socket=cell.variant == "same-socket")
         if not used:
             raise Unavailable(f"the job has no two cores in the {cell.variant.replace('-', ' ')}")
         cell = replace(cell, options={**cell.options, "cpus": ",".join(map(str, used))})

@@ -116,8 +116,8 @@ ENDED_BADLY = NODE_LOST | {
     *("CANCELLED", "DEADLINE", "FAILED", OUT_OF_MEMORY, "REVOKED", "SPECIAL_EXIT", "TIMEOUT")
 }
 """All final states of a job except COMPLETED. In every other state the job waits or runs."""
+# States of a job that has not started yet.
 WAITING = frozenset(["PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD"])
-"""States of a job that has not started yet."""
 _JOB = re.compile(r"(\d[\d_+*\[\],%-]*)\|([A-Z_]+)\|([^|]*)\|([^|]*)\|([^|]*)\|(.*)")
 """Pattern of a line of squeue, because a site's wrapper may print other lines too."""
 CANCELLED_AT_ONCE = 500

@@ -113,7 +113,7 @@ def counts_my_jobs(error: SlurmError) -> bool:
 def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
     """Return whether the same submission may succeed later.
 
-    This is so if the queue was full or the controller did not answer.
+    It may succeed if the queue was full or the controller did not answer.
 
     Args:
         error: error of sbatch.
@@ -242,9 +242,8 @@ def keep(
     elif state in _ENDS:
         how = f"{state}: {_ENDS[state]}{_drained(state, details)}"
     else:
-        how = (
-            f"{state}, exit code {code.partition(':')[0] or 'unknown'}"  # Slurm prints CODE:SIGNAL
-        )
+        # Slurm prints CODE:SIGNAL.
+        how = f"{state}, exit code {code.partition(':')[0] or 'unknown'}"
     # The job's script ran on the first node that is known.
     names = (details.get("BatchHost"), details.get("NodeList"))
     host = next((name for name in names if name and name != "(null)"), "unknown")
@@ -278,7 +277,7 @@ def end_of(job: slurm.Job, is_reserved: bool) -> str:
     details = slurm.job(job.number)
     nodes = details.get("NodeList", "(null)")
     if details.get("RunTime") == "00:00:00" and nodes != "(null)":
-        with suppress(SlurmError):  # the state then counts
+        with suppress(SlurmError):  # without an answer, the job's own state is returned
             if slurm.nodes_unavailable([nodes], is_reserved):
                 return slurm.LAUNCH_FAILED
     return job.state

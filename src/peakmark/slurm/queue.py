@@ -26,7 +26,7 @@ AT_ONCE = 4
 """Number of calls of sbatch at a time. Each call waits for the controller most of its time."""
 BATCH = 32
 """Largest number of jobs that are submitted between two readings of the clock."""
-LOOK_S, SHARE, LONGEST_S = 1.0, 20.0, 60.0
+LOOK_S, PAUSE_FACTOR, LONGEST_S = 1.0, 20.0, 60.0
 """Shortest pause between two calls of squeue, in seconds; pause as a multiple of a call's time; longest
 pause, in seconds.
 
@@ -36,9 +36,10 @@ slow answer may come from a controller that restarted, or from a time when this 
 LATER_S = 3.0
 """Seconds until the next submission after sbatch has refused a job."""
 PAIRS_S = 2.0
-"""A job of two nodes is submitted when no new job of one node has come for so many seconds. Snakemake hands over
-jobs in another order than the plan's. A job of two nodes that was submitted too early would keep its
-first node idle until the second is free.
+"""Seconds without a new job of one node, after which a job of two nodes is submitted.
+
+Snakemake hands over jobs in another order than that of the plan. A job of two nodes that was submitted too early
+would keep its first node idle until the second is free.
 """
 NODES_S = 10.0
 """Longest time between two queries of the states of nodes, in seconds."""
@@ -217,7 +218,7 @@ class Queue:
         now = self.clock()
         if self.active and now >= self._look_at:
             ended += self._look(now)
-            pause = max(LOOK_S, SHARE * (self.clock() - now))
+            pause = max(LOOK_S, PAUSE_FACTOR * (self.clock() - now))
             self._look_at = now + min(pause, LONGEST_S)
         return ended
 
@@ -266,8 +267,8 @@ class Queue:
                 return
             for task, refusal in zip(tasks, self._pool.map(self._hand_over, tasks), strict=True):
                 task.unanswered = refusal is not None and failures.is_unanswered(refusal)
-                # Slurm took the job; the campaign ended meanwhile; the task needs no job any more; or Slurm
-                # refused the job, for now or for good.
+                # The cases in their order: Slurm took the job; the campaign ended meanwhile; the task needs no job any
+                # more; Slurm refused the job for now; Slurm refused it for good.
                 if task.number:
                     self._activate(task, task.number)
                 elif self._over:

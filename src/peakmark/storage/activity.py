@@ -68,7 +68,8 @@ class Noise:
 def spare_cpus(subsystem: str, threads: int, cpus: int | None) -> float:
     """Return the number of CPUs that a measurement with pinned threads does not use.
 
-    Programs on these CPUs do not disturb the measurement. The result is 0 if threads are not pinned.
+    Programs on these CPUs do not disturb the measurement. The result is 0 if threads are not pinned, or if the
+    number of CPUs is unknown.
     """
     if not SUBSYSTEMS[subsystem].pinned or not cpus:
         return 0.0

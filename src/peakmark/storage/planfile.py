@@ -38,7 +38,7 @@ def text(plan: Mapping[str, Any]) -> str:
     """Return the text of a plan's file. The entries of ``plan["cells"]`` already have their ``id``."""
     rest = {key: value for key, value in plan.items() if key != "cells"}
     cells = ",\n".join(json.dumps(entry, sort_keys=True) for entry in plan["cells"])
-    # Without its closing brace, the JSON of the rest is continued by the cells.
+    # The closing brace of the other keys is cut off, so that the cells continue their JSON.
     return f'{json.dumps(rest, sort_keys=True)[:-1]}, "cells": [\n{cells}\n]}}\n'
 
 

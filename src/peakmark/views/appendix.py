@@ -123,7 +123,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
 
 
 def program_titles(layout: Layout | None) -> dict[str, str]:
-    """Return titles such as ``diskbench (peakmark)`` for programs that tables call by another name."""
+    """Return instrument -> title such as ``diskbench (peakmark)``, for programs that tables call by another name."""
     tables = [printed_table(None, table) for table in TABLES]
     if layout:
         tables = [layout.called(each.table) for each in layout.layout_tables]
@@ -202,7 +202,7 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
 
 
 def list_outputs(frames: CampaignFrames, layout: Layout | None) -> list[list[str]]:
-    """Return name, commands and raw output of each reference tool, if the layout asks for them."""
+    """Return name, commands and raw output of each reference tool; no lines unless the layout asks for them."""
     if layout is None or not layout.raw_outputs:
         return []
     titles, commands = program_titles(layout), frames.campaign["commands"]
@@ -213,9 +213,9 @@ def list_outputs(frames: CampaignFrames, layout: Layout | None) -> list[list[str
 
 
 def config_text(campaign: Mapping[str, Any]) -> str:
-    """Return the keys of the configuration that differ from the default, with a line for each grid.
+    """Return the keys of the configuration that differ from the default as YAML, with a line for each grid.
 
-    A preset is only named.
+    If the campaign is a preset, return a comment that names the preset instead.
     """
     name, preset = campaign["name"], campaign["preset"]
     if preset:
@@ -285,9 +285,10 @@ def facts_of(frames: CampaignFrames) -> dict[str, dict[str, Any]]:
 
 
 def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
-    """Return nodes as ``alike`` merges them: a single one, or the common facts of several and their differences.
+    """Return a list with one entry: the facts of a single node, or the merged facts of several, see ``alike``.
 
-    There are none for numbers that a report printed: page one has what the report says of the machine.
+    The list is empty without facts. It is also empty for numbers that a report printed: page one has what the report
+    says of the machine.
     """
     if frames.printed_in:
         return []
@@ -343,7 +344,7 @@ def who(names: Sequence[str]) -> str:
 
 
 def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
-    """Return the name and the groups of facts of each node."""
+    """Return for each node a mapping with its ``name`` and its facts as ``groups``, see ``group``."""
     campaign, found = frames.campaign, []
     for host, facts in facts_of(frames).items():
         measured = {**facts, "network": campaign["networks"].get(host)}

@@ -31,12 +31,12 @@ HEIGHT = 1.5
 """Height of a panel with a curve, in inches."""
 TALL = 1.5
 """Height of a panel of a roofline, in inches: its names need room."""
-TO_GIGABYTES = 1e-9
+TO_GIGABYTES = 1e-9  # factor from bytes
 USES = {"cpu": (1 / 64, 64), "gpu": (1 / 4, 4096)}
 """Table of rates -> range of the roofline's horizontal axis, in operations per byte."""
 TRIAD_USE = 2 / 24
 """Operations per byte of the triad: one multiplication and one addition for three doubles."""
-FEW = 4
+MOST_IN_SMALL = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
 SMALL_SIDE = 2.1
 """Height of a heat map of few nodes, in inches."""
@@ -67,7 +67,7 @@ def plot_ladder(figure: Picture) -> Figure:
             caches[f"{level.upper()}: {size(int(cache_bytes))}"] = cache_bytes
     corners = []
     for name, rows in members.items():
-        corners.append(curve(figure, rows, "", name, (1.0, figure.table.factor)))
+        corners.append(curve(figure, rows, panel="", name=name, factors=(1.0, figure.table.factor)))
     labels = "Working set", figure_style.vertical_label(figure.table)
     drawn, axes = draw(pd.concat(corners, ignore_index=True), labels, max_columns=2, height=HEIGHT)
     # All curves are in one panel, whose title is empty.
@@ -92,7 +92,8 @@ def plot_loaded(figure: Picture) -> Figure:
         corners.append(curve(figure, [row], panel, name, (TO_GIGABYTES, figure.table.factor)))
         bandwidths[panel] = row.limit_bandwidth
     labels = "Traffic (GB/s)", figure_style.vertical_label(figure.table)
-    # The order is that of the loads: at high load the traffic may fall, and the curve turns back.
+    # Points are joined in the order of the loads, not of the traffic: at high load the traffic may fall, and the
+    # curve turns back.
     shown = pd.concat(corners, ignore_index=True)
     drawn, axes = draw(shown, labels, max_columns=2, height=HEIGHT, sharey=True)
     for panel, axis in axes.items():
@@ -160,7 +161,7 @@ def plot_roofline(figure: Picture) -> Figure:
         if pd.isna(steepest):
             steepest = rate / uses[0]
         panel = Labels(rates).many(int(str(threads)))
-        # The triad's dots are drawn as runs, at the operations per second that its bandwidth means.
+        # The triad's dots are drawn as runs. Bandwidth times operations per byte gives operations per second.
         is_triad = of_threads["workload"].eq(TRIAD)
         for row in schema.lines(of_threads[is_triad]):
             dot = {"panel": panel, "name": f"_{roof_name(row)}", "line": "", "kind": "run"}
@@ -292,7 +293,7 @@ def plot_links(figure: Picture) -> Figure:
                 values[pair] = row.value * figure.table.factor
         field = pd.Series(values).unstack()
         nodes = sorted({*field.index, *field.columns}, key=natural)
-        # Of each key, the entry of a switch is False for the nodes below it, which therefore come first.
+        # A key has an entry for each switch: False for the nodes below the switch, which therefore come first.
         nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
         title = figure.labels(members[0]).point(members[0])
         fields[title] = field.reindex(index=nodes, columns=nodes)
@@ -313,7 +314,7 @@ def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str
     titles = pd.DataFrame({"panel": list(fields)})
     grid = sns.FacetGrid(titles, col="panel", col_wrap=columns, sharex=False, sharey=False)
     grid.set_titles("{col_name}")
-    side = SMALL_SIDE if largest <= FEW else figure_style.WIDTH / 2
+    side = SMALL_SIDE if largest <= MOST_IN_SMALL else figure_style.WIDTH / 2
     figure: Figure = grid.figure
     # A colour bar beside each matrix takes some 15 % of its width.
     width = min(figure_style.WIDTH, 1.15 * side * columns)

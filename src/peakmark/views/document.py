@@ -107,7 +107,8 @@ def describe(frames: CampaignFrames, machine: str) -> dict[str, Any]:
 def authors_of(report: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return text and affiliation of each author in ``authors``, or of the single ``author``.
 
-    The text is the name, with id and email where they are given.
+    ``authors`` and ``author`` are keys of the section ``report``. The text is the name, with id and email where
+    they are given. The list is empty if no author is named.
     """
     named = report.get("authors") or []
     if not named and report.get("author"):
@@ -151,7 +152,7 @@ def list_remarks(frames: CampaignFrames, layout: Layout | None) -> list[list[str
 def build_caveats(frames: CampaignFrames) -> list[str]:
     """Return the caveats of page one."""
     texts = [typeset(caveat.full_sentence) for caveat in score_card.build_caveats(frames)]
-    # Of many nodes, tables of a layout are files only.
+    # For many nodes, the tables of a layout are written as files, but not printed in the report.
     layout = layout_tables.layout_of(frames)
     if layout and is_many(frames):
         texts.append(appendix.TEXT["layout_of_nodes"].format(name=layout.name))
@@ -335,7 +336,8 @@ def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
     A section is empty if the next block is a heading of the same or a higher rank, or if none follows.
     """
     kept: list[Node] = []
-    # Level of the block that follows: a heading is kept if it is above it. Nothing follows the last block.
+    # Walk from the last block to the first. A heading is kept if its level is smaller than that of the block after
+    # it. After the last block comes nothing, as if a heading of level 0 followed.
     level_behind = 0
     for block in reversed(blocks):
         if block["kind"] != "heading":
@@ -371,5 +373,5 @@ def nodes_of(node: SyntaxTreeNode, name: str) -> Iterator[Node]:
 
 
 def plain_text(nodes: Sequence[Node]) -> str:
-    """Return the words of nodes without emphasis and links."""
+    """Return the text of nodes as one string, without the marks of emphasis and the targets of links."""
     return "".join(word.get("text", "") + plain_text(word.get("parts", ())) for word in nodes)

@@ -23,7 +23,7 @@ from peakmark.tools.tables import BY_NAME
 
 MOST_NAMED = 8
 """Largest number of nodes that a sentence names; the others are counted."""
-LINES = 200
+MOST_LINES = 200
 """Largest number of slow rows in the report; ``tables/nodes.csv`` has all."""
 MOST_DISTANCE = 0.1
 """Largest distance behind the class that may have remained unnoticed in a campaign without slow nodes."""
@@ -63,8 +63,10 @@ def headline(frames: CampaignFrames) -> str:
 def exit_code(frames: CampaignFrames) -> ExitCode:
     """Return the exit code of ``fleet --fail-on slow``.
 
-    DIFFERENT: a node is slow, or a promised value is missed. CANNOT_TELL: neither, but it cannot be told whether a
-    node is slow. If that can be told too, a limit that other nodes of a class do not have means DIFFERENT.
+    - DIFFERENT: a node is slow, or a promised value is missed.
+    - CANNOT_TELL: neither is the case, but it cannot be told whether a node is slow.
+    - DIFFERENT: no node is slow, but one has a limit that other nodes of its class do not have.
+    - GOOD: otherwise.
     """
     of_promises, _ = judge_promises(frames)
     if slow_nodes(frames) or of_promises == ExitCode.DIFFERENT:
@@ -76,8 +78,8 @@ def exit_code(frames: CampaignFrames) -> ExitCode:
 
 def why_unknown(frames: CampaignFrames) -> str:
     """Return why it cannot be told whether a node is slow; empty if it can be told."""
-    # Of each node, ``judged`` and ``disturbed`` are numbers of rows, and ``distance`` is the share behind its class
-    # from which on it would have been called slow.
+    # Columns of ``frames.nodes``: ``judged`` and ``disturbed`` are numbers of a node's rows. ``distance`` is how far,
+    # as a share, the node would have to be behind its class to be called slow.
     judged = frames.nodes[frames.nodes["judged"].gt(0)]
     if judged.empty:
         nodes = plural(len(frames.nodes), "node")
@@ -138,7 +140,10 @@ def slow_nodes(frames: CampaignFrames) -> list[str]:
 
 
 def lines_of_nodes(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the lines of ``fleet`` on slow nodes. A line with a ``table`` is on a node whose pairs are slow in it."""
+    """Return the lines of ``frames.fleet`` on slow nodes, not those on other things.
+
+    A line with a ``table`` is on a node whose pairs of nodes are slow in this table.
+    """
     return frames.fleet[frames.fleet["kind"].eq("node")]
 
 
@@ -182,7 +187,7 @@ def all_clear(frames: CampaignFrames) -> str:
 
 
 def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
-    """Return groups of slow nodes with the same subsystem and reasons: the reasons in words, the nodes.
+    """Return (reasons in words, nodes) for each group of slow nodes with the same subsystem and reasons.
 
     Nodes that are slow only in pairs are left out, because the findings of the tables name them.
     """
@@ -257,12 +262,12 @@ def slow_table(frames: CampaignFrames) -> dict[str, Any]:
         return {}
     lines = [line_of(row) for row in slow_rows(frames)]
     remark = ""
-    if len(lines) > LINES:
-        remark = f"The first {LINES} of {len(lines)} slow rows; tables/nodes.csv has all."
-    kept = lines[:LINES]
+    if len(lines) > MOST_LINES:
+        remark = f"The first {MOST_LINES} of {len(lines)} slow rows; tables/nodes.csv has all."
+    kept = lines[:MOST_LINES]
     breaks = []
     for place in range(1, len(kept)):
-        if kept[place][:2] != kept[place - 1][:2]:
+        if kept[place][:2] != kept[place - 1][:2]:  # node and resource, see ``HEADINGS``
             breaks.append(place)
     return {"headings": HEADINGS, "lines": kept, "breaks": breaks, "remark": remark}
 

@@ -35,12 +35,10 @@ WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
 """Columns of ``rows`` that determine the line of a point and the position of the line."""
 COLUMNS = {"measured": "value", "deviation": "sd"}
 """Key ``value`` of a layout's column -> column of ``rows``, if it has the numbers as they are."""
+# How to read the tables of throughput: DRAM, followed by ORDINARY if rows have the variant pool-temporal; caches.
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
-"""How to read the throughput of DRAM."""
 ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
-"""Sentence after ``DRAM`` if some rows have the variant ``pool-temporal``."""
 CACHES = "Bytes read plus bytes written; each thread uses one block again and again."
-"""How to read the throughput of caches."""
 
 
 # -- the frames of a layout

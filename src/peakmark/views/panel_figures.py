@@ -34,13 +34,13 @@ from peakmark.views.table import Line
 
 MAX_COLUMNS = 4
 """Largest number of panels side by side."""
-LOW, HIGH = 1.15, 1.4
-"""Height of a usual panel, and of one of a layout, in inches."""
+USUAL_HEIGHT, LAYOUT_HEIGHT = 1.15, 1.4
+"""Height of a panel of a usual figure, and of a layout's figure, in inches."""
 MAX_PANELS = 12
 """Largest number of panels if each block size or number of threads has its own."""
 MAX_LETTERS = 22
 """Letters that fit side by side below a panel."""
-FEW = 5
+MOST_WITH_VALUES = 5
 """Largest number of bars of a panel whose values are written above them."""
 BAR_WIDTH = 0.8
 """Width of the bars at one position of the axis together, as a share of the distance between positions."""
@@ -64,7 +64,7 @@ def draw(
     looks: Mapping[str, Look] | None = None,
     has_own_limits: bool = False,
     max_columns: int = MAX_COLUMNS,
-    height: float = LOW,
+    height: float = USUAL_HEIGHT,
     **facets: Any,
 ) -> tuple[Figure, Mapping[str, Axes]]:
     """Draw a panel for each title, and one legend.
@@ -130,8 +130,8 @@ def draw_runs(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> 
 def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
     """Draw a dashed line across the panel if the same limit holds at every position.
 
-    Otherwise, draw one through the limits of each line's rows, with a tick at each row. Without ``looks``, it
-    has the colour of the text.
+    Otherwise, draw a dashed line through the limits of each line's rows, with a tick at each row. Dashed lines
+    have the colours in ``looks``; if it is empty, they have the colour of the text.
     """
     limits = of_panel[of_panel["kind"].eq("limit")]
     distinct = limits["y"].round(9).unique()  # rounded: equal limits may differ in the last bit
@@ -179,7 +179,7 @@ def plot(figure: Picture) -> Figure:
     shown = rows.assign(kind="median")
     if value == "measured":
         shown = pd.concat([shown, *runs_and_limits(figure, rows)], ignore_index=True)
-    height = LOW if figure.drawing is None else HIGH
+    height = USUAL_HEIGHT if figure.drawing is None else LAYOUT_HEIGHT
     is_shared = is_together or figure.table.subsystem != "cpu"
     drawn, axes = draw(
         shown, labels, looks, has_own_limits=is_together, height=height, sharey=is_shared
@@ -189,9 +189,9 @@ def plot(figure: Picture) -> Figure:
 
 
 def runs_and_limits(figure: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return two frames for ``draw``: a mark for each run of the rows, and one for each limit.
+    """Return two frames for ``draw``: a mark for each run of the rows, and a mark for each limit.
 
-    The limit of a row is that of peakmark's kernel.
+    Only rows of peakmark's kernel get a mark of their limit.
     """
     places = rows[["point", "instrument", "panel", "name", "line", "x"]]
     runs = figure.marks.merge(places, on=["point", "instrument"])
@@ -206,8 +206,8 @@ def runs_and_limits(figure: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
 def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> Figure:
     """Draw a bar for each row, with the references as open marks on the bars.
 
-    The bars at one position of the axis are numbers of threads, from light to dark. At most ``FEW``
-    bars of one number of threads have their values written above them.
+    The bars at one position of the axis are numbers of threads, from light to dark. If a panel has at most
+    ``MOST_WITH_VALUES`` bars, their values are written above them.
     """
     looks = figure_style.looks_of(figure.table)
     order = list(rows.sort_values("across")["across_name"].unique())
@@ -233,14 +233,14 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
         middles = (others["other_name"].map(hues.index) + 0.5) / len(hues) - 0.5
         places = others["across_name"].map(order.index) + BAR_WIDTH * middles
         figure_style.scatter(axis, others.assign(x=places), "program", looks)
-        if len(hues) * len(order) <= FEW:
+        if len(hues) * len(order) <= MOST_WITH_VALUES:
             for bars in axis.containers:
                 axis.bar_label(
                     bars, fmt=partial(significant, digits=2), fontsize=figure_style.SMALL
                 )
         if is_share:
             axis.axhline(100, label="limit", **figure_style.LIMIT)
-    figure_style.finish(grid, labels, columns, HIGH)
+    figure_style.finish(grid, labels, columns, LAYOUT_HEIGHT)
     figure_style.scale_values(list(grid.axes.flat), is_shared=True)
     figure_style.legend(grid.figure)
     drawn: Figure = grid.figure

@@ -51,7 +51,7 @@ The pattern also matches an escaped backslash, as group 1, which is kept: in the
 ``b`` is a letter and not a part of a backspace.
 """
 Standard = Literal["a-2a", "ua-1"]
-STANDARDS: tuple[Standard, ...] = ("a-2a", "ua-1")
+STANDARDS: tuple[Standard, ...] = ("a-2a", "ua-1")  # Typst's names of PDF/A-2a and PDF/UA-1
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     from matplotlib import get_data_path
 
     shipped = Path(get_data_path()) / "fonts" / "ttf"
-    # Copy the font of the figures. The fonts of text and of code are built into Typst.
+    # Copy the font of the figures. Typst has fonts for text and code built in.
     (folder / "fonts").mkdir()
     shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
     when = datetime.fromisoformat(data["meta"]["newest"])
@@ -231,7 +231,8 @@ def code(text: str) -> Markup:
 def sort_value(text: str) -> float | None:
     """Return the number by which a cell is sorted: its first number, or the bytes of a size.
 
-    Return None for a text without a number at its beginning. A number of threads begins with ``×``.
+    Return None for a text without a number at its beginning, or with a unit other than those in ``_SIZES``. A
+    number of threads begins with ``×``.
     """
     first = text.lstrip("×").partition("  ")[0]
     number, _, unit = first.partition(" ")

@@ -177,11 +177,11 @@ WORD = 10
 """Width of a line in a heading, in characters; a longer word has its own line."""
 STARS = {"no": "**", "care": "*"}
 """Trust in the value of a line -> stars behind the first cell of the line."""
+# Stars -> their meaning, which is printed below a table that has them.
 LEGEND = {
     "**": "** no: the value is wrong, or not that of the device.",
     "*": "* care: another run may well differ.",
 }
-"""Stars -> their meaning, which is printed below a table that has them."""
 _TEX = str.maketrans(
     {
         **{character: f"\\{character}" for character in "{}$&#%_"},
@@ -317,8 +317,7 @@ METRICS = {
     "message/s": "messages_per_second",
 }
 """SI unit -> unit in the name of a metric of OpenMetrics."""
-RATIO = "peakmark_efficiency_ratio"
-"""Metric of OpenMetrics that holds the shares of the limit."""
+RATIO = "peakmark_efficiency_ratio"  # metric that holds the shares of the limit
 LABELS = {
     "table": "table",
     "instrument": "instrument",

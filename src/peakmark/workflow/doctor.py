@@ -73,7 +73,6 @@ def _verdict(lacking: list[str]) -> str:
 
 
 def _line(mark: str, subject: str, text: str) -> str:
-    """Return a finding as a line of text, in columns."""
     return f"{mark:<8}{subject:<14}{text}"
 
 

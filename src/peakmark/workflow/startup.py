@@ -408,6 +408,7 @@ def check_jobs(plan: Plan, overrides: Mapping[str, str], missing: Iterable[Cell]
             continue
         slowest = max(slowest, (plan.durations.total(left), left[0].id))
         wanted = jobs.named_options(cells, plan, overrides)
+        # Whether the job waits for others does not decide whether Slurm takes it.
         wanted.pop("dependency", None)
         kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
         # ``time`` is in minutes.
