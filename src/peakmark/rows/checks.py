@@ -54,7 +54,7 @@ HELD_BACK = 0.01
 LEAST_POOL = 4.0
 """Smallest pool, as a multiple of the last-level cache, whose accesses mostly go to DRAM."""
 WIDE = ("avx2", "avx512")
-"""Instruction sets whose multiplications may run below the nominal clock by design."""
+"""Instruction sets with wide vectors, whose multiplications may run below the nominal clock by design."""
 LOWEST_DESIGNED = 0.4
 """Lowest clock under wide vectors that can be by design, as a share of the nominal clock.
 
@@ -223,6 +223,7 @@ def limited_disk(measured: RowRuns) -> Messages:
     is_latency = row.table == "disk_latency"
     # Each thread waits for one operation at a time.
     operations = row.concurrency / row.value if is_latency else row.value
+    # The value of a throughput row is in B/s: the bytes of a block give its operations.
     if row.table == "disk_throughput":
         operations /= block
     # Unit of a limit -> the rate of the row in B/s or 1/s, the name of the limit, and the unit's factor.
@@ -299,6 +300,7 @@ def disturbed(measured: RowRuns) -> Messages:
         runs, where = noise_of_host.long_runs, noise_of_host.where
         others = [run["others"] for run in runs]
         busy = words("hidden")
+        # Without runs that were long enough there is no worst one, and no busy process to name.
         worst = max(runs, key=lambda run: float(run["others"]), default={"busy": 0})
         if worst["busy"]:
             users = words("other-users", users=worst["users"]) if worst["users"] else ""

@@ -253,7 +253,7 @@ def _standard_error(scale: Any, freedom: Any) -> Any:
 
 
 def _numbered(names: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return name -> number; names are numbered in the order of their first occurrence."""
+    """Return name -> number from 0; names are numbered in the order of their first occurrence."""
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
@@ -262,6 +262,7 @@ def _log_interval(repetitions: Sequence[float], is_time: bool) -> tuple[float, f
 
     Rates are inverted first, so that a higher logarithm is slower.
     """
+    # The logarithm of a reciprocal rate is the negative logarithm of the rate.
     sign = 1 if is_time else -1
     logs = np.sort(sign * np.log(repetitions))
     rank, _ = statistics.median_rank(len(logs))
@@ -376,7 +377,7 @@ def list_slow_parts(
     Here, pairs of nodes share a point if workload, variant, block and concurrency are equal.
 
     Args:
-        rows: frame ``rows`` with severities. Only the rows of pairs that measured their link count
+        rows: frame ``rows`` with ``wrong_codes`` and ``place``. Only the rows of pairs that measured their link count
             (``schema.shows_link``).
         runs: frame ``runs``.
         known: switch or uplink -> nodes behind it.

@@ -230,9 +230,10 @@ def labels_of(layout: Layout | None, table: Table) -> Labels:
 
 
 def parallel_efficiency(rows: pd.DataFrame) -> pd.Series:
-    """Return for rows of HPL on several nodes the share of the value of one node times their number.
+    """Return the parallel efficiency of rows of HPL on several nodes, as a share.
 
-    It is empty for other rows, and if one node was not measured.
+    It is the row's value over the number of nodes times the value of one node. It is empty for other rows, and
+    if HPL was not measured on one node.
     """
     key = ["node", "concurrency", "concurrency_word"]
     nodes = rows["variant"].map(nodes_of_ranks).where(rows["workload"].eq(HPL))

@@ -24,7 +24,7 @@ from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME
 
 WORK = ["cpu_class", "workload", "isa", "concurrency"]
-"""Columns that must agree before clocks are compared: many cores and wide vectors lower the clock."""
+"""Columns that must be equal in two rows whose clocks are compared: many cores and wide vectors lower the clock."""
 ABOVE = 1.005
 """A value above this multiple of its limit shows that the limit is too low, or that the clock was misread."""
 BOOSTED_THREADS = 2
@@ -113,7 +113,7 @@ def best_places(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def kernel_of(table: str) -> str:
-    """Return the name of peakmark's kernel for a table."""
+    """Return the instrument of a table's own program, usually peakmark's kernel."""
     return BY_NAME[table].own.instrument
 
 
