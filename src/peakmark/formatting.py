@@ -102,7 +102,7 @@ def parse_duration(value: str | float) -> float:
 
 LOWERCASE = {
     "peakmark", "cpubench", "rambench", "diskbench", "netbench", "mpibench", "gpubench", "likwid-bench", "pmbw",
-    "hpcc", "fio", "iperf", "iperf3", "qperf", "ping", "n",
+    "hpcc", "fio", "iperf", "iperf3", "qperf", "ping", "perftest", "n",
 }  # fmt: skip
 """Names and symbols that have no capital letter at the beginning of a sentence."""
 MOST_LISTED = 8

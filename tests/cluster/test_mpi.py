@@ -17,6 +17,7 @@ from tests.checkout import TO_TABLES
 from peakmark.machine import software
 from peakmark.rows import build
 from peakmark.tools import REGISTRY
+from peakmark.tools.programs import perftest
 from workflow import Workflow
 
 # Ranks of one machine would take the memory that all nodes share for their own.
@@ -110,6 +111,19 @@ def test_hpcc_measures_the_row_of_8_bytes(equal_workflow):
     assert (row.workload, row.variant, row.block_bytes) == ("PINGPONG", "2-nodes", 8)
     assert row.value == pytest.approx(1e-6 * float(printed)) and row.ratio > 0
     assert equal_workflow.planned() == set()
+
+
+@pytest.mark.trouble
+def test_perftest_says_that_a_node_has_no_adapter(equal_workflow):
+    path = REGISTRY["perftest"].on_path()
+    if path is None or list(perftest.PORTS.glob("*")):
+        pytest.skip("no perftest, or an adapter")
+    grid = {**BETWEEN, "blocks": ["8B"], "references": {"perftest": {"repetitions": 1}}}
+    measure(equal_workflow, {}, mpi=[grid], tools={"perftest": path})
+    records = equal_workflow.records().values()
+    reasons = [one["reason"] for one in records if one["cell"]["instrument"] == "perftest"]
+    assert len(reasons) == 2 and "no active InfiniBand or RoCE port" in reasons[0]
+    assert build.load(equal_workflow.results).rows["is_own"].sum() == 2
 
 
 @pytest.mark.trouble

@@ -22,7 +22,7 @@ CEILINGS = {
     "slurm": 4_490,
     "run": 11_120,
     "storage": 2_850,
-    "tools": 16_340,
+    "tools": 16_770,
     "views": 26_380,
     "workflow": 6_010,
 }

@@ -134,7 +134,7 @@ class ReferenceGrid(Keys, frozen=True, omit_defaults=True):
         ranks: hpl: with nodes, one process for each socket (default) or core. The BLAS runs threads
             on the other cores.
         ops: iozone: report operations per second (IOPS and latency).
-        count: ping: number of packets; osu and imb: number of messages or windows of each size.
+        count: ping: number of packets; osu, imb and perftest: number of messages or windows of each size.
     """
 
     workloads: Words | None = None

@@ -86,6 +86,21 @@ def workspace(directory=Path("/tmp"), cpus=(0, 1), **more):
     return Workspace(directory, cpus, memory, {"cpu": more, **facts})
 
 
+def ports(folder):
+    """Folder as Linux lists adapters in: a slow port, the fastest one that is active, and one without a cable."""
+    states = (
+        ("25 Gb/sec (1X EDR)", "4: ACTIVE"),
+        ("100 Gb/sec (4X EDR)", "4: ACTIVE"),
+        ("200 Gb/sec (4X HDR)", "1: DOWN"),
+    )
+    for number, (rate, state) in enumerate(states):
+        port = folder / f"mlx5_{number}" / "ports" / "1"
+        port.mkdir(parents=True)
+        (port / "rate").write_text(f"{rate}\n")
+        (port / "state").write_text(f"{state}\n")
+    return folder
+
+
 def tool(name, path=None, version="1"):
     return Tool(name, path or f"/usr/bin/{name}", version)
 

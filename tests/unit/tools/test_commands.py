@@ -15,7 +15,7 @@ from tests.unit.tools.samples import cell, command
 from peakmark.errors import ConfigError, MeasurementError, Unavailable
 from peakmark.storage.record_types import RecordContext
 from peakmark.tools import REGISTRY, base, common
-from peakmark.tools.programs import hpl, likwid_bench, pmbw
+from peakmark.tools.programs import hpl, likwid_bench, perftest, pmbw
 
 MIB = 1 << 20
 
@@ -69,6 +69,24 @@ def test_server(name, workload, words):
     assert keys == ({"{key}"} if name == "netbench" else {None})
     # Since 3.14 iperf3 ends with 1 after an error; the sentence is in the JSON.
     assert (1 in invocation.ok_codes) == (name == "iperf3")
+
+
+@pytest.mark.parametrize(("workload", "block", "options", "words"), [
+    ("PINGPONG", 8, {}, "ib_send_lat -F -d mlx5_1 -i 1 -p {port} -s 8 -n 100000"),
+    ("RATE", 64 << 10, {}, "ib_write_bw -F -d mlx5_1 -i 1 -p {port} -s 65536 -n 65536 -N"),
+    ("RATE", 4 * MIB, {"count": 50}, "ib_write_bw -F -d mlx5_1 -i 1 -p {port} -s 4194304 -n 50 -N"),
+])  # fmt: skip
+def test_perftest_takes_the_fastest_active_port(
+    workload, block, options, words, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(perftest, "PORTS", samples.ports(tmp_path))
+    client = command(cell("perftest", workload, "2-nodes", block, 1, **options))
+    assert " ".join(client.server.argv) == f"/usr/bin/{words}"
+    assert client.argv == (*client.server.argv, "{address}")
+    assert client.server.timeout_s > client.timeout_s
+    monkeypatch.setattr(perftest, "PORTS", tmp_path / "none")
+    with pytest.raises(Unavailable, match="this node has no active InfiniBand or RoCE port"):
+        command(cell("perftest", workload, "2-nodes", block, 1))
 
 
 @cases("tools")

@@ -6,6 +6,7 @@ from tests.unit.tools.test_outputs import FIRST, GOOD
 
 from peakmark.errors import MeasurementError, Unavailable
 from peakmark.tools import REGISTRY, base
+from peakmark.tools.programs import perftest
 from peakmark.tools.tables import BY_NAME
 
 ASKED = {"pmbw", "likwid-bench"}
@@ -13,7 +14,8 @@ ASKED = {"pmbw", "likwid-bench"}
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_estimates_and_commands(case, tmp_path):
+def test_estimates_and_commands(case, tmp_path, monkeypatch):
+    monkeypatch.setattr(perftest, "PORTS", samples.ports(tmp_path / "infiniband"))
     cell, _ = samples.load(case)
     instrument = REGISTRY[cell.instrument]
     cost = instrument.estimate(cell)

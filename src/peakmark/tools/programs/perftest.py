@@ -1,0 +1,112 @@
+"""perftest, which measures the InfiniBand or RoCE adapters of two nodes without an MPI library.
+
+``ib_send_lat`` sends a message to and fro: its latency is the mean of half a round trip, without the two
+longest. ``ib_write_bw`` writes in one direction, with 128 messages under way: ``MB/sec``, which newer releases
+write ``MiB/sec``, are 2^20 B/s. Source: perftest_parameters.c in https://github.com/linux-rdma/perftest, and the
+outputs in its issues 65 and 234 and in issue 9590 of https://github.com/openucx/ucx.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from peakmark.cell import Cell
+from peakmark.errors import ParseError, Unavailable
+from peakmark.tools import common
+from peakmark.tools.base import (
+    Command,
+    Completed,
+    Cost,
+    Coverage,
+    Instrument,
+    Measurement,
+    Parsed,
+    Tool,
+    Workspace,
+)
+from peakmark.tools.programs import mpibench
+
+PORTS = Path("/sys/class/infiniband")
+"""Folder in which Linux lists the InfiniBand and RoCE adapters of a node."""
+PROGRAMS = {"PINGPONG": "ib_send_lat", "RATE": "ib_write_bw"}
+"""Workload -> the program that measures it."""
+_FACTORS = {"PINGPONG": 1e-6, "RATE": float(1 << 20)}
+"""Workload -> factor from the printed value to SI."""
+_TABLES = {
+    "PINGPONG": r"t_avg\[usec\].*\n +([0-9]+)(?:[ \t]+\S+){4}[ \t]+(\S+)[ \t].*\n-{80}",
+    "RATE": r"BW average\[Mi?B/sec\].*\n +([0-9]+)(?:[ \t]+\S+){2}[ \t]+(\S+)[ \t].*\n-{80}",
+}
+"""Workload -> pattern of the table with the result, up to the line below it: size in bytes, and value."""
+_LEAST, _MOST = 1000, 100_000
+"""Fewest and most messages, without the option ``count``."""
+_BYTES = 4 << 30
+"""Bytes of all messages where their number is between these two: 0.3 s of RATE at 100 Gbit/s."""
+_SLOWEST_ADAPTER = 1.25e9
+"""Speed in B/s of the slowest adapter for which times are estimated: 10 Gbit/s."""
+
+
+class Perftest(Instrument):
+    """perftest: ib_send_lat for PINGPONG and ib_write_bw for RATE, between two nodes."""
+
+    name = "perftest"
+    rows = (Coverage("mpi", tuple(PROGRAMS), variants=("2-nodes",)),)
+    executables = ("ib_send_lat",)
+    package = "perftest"
+    version = ("--version", r"^Version: (\S+)")
+    options = ("count",)
+    unused = frozenset(["seconds", "warmup", "seed", "blocks"])
+    two_nodes = True
+
+    def check(self, cell: Cell) -> None:
+        super().check(cell)
+        mpibench.check_ranks(cell)
+
+    def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        device, port = _fastest_port()
+        # Server and client take the same options. Without -F, a CPU whose clock changes is an error. Without -N,
+        # the time of each message is kept for the peak rate.
+        words = f"-F -d {device} -i {port} -p {{port}} -s {cell.block} -n {_messages(cell)}"
+        if cell.workload == "RATE":
+            words += " -N"
+        program = Path(tool.path).with_name(PROGRAMS[cell.workload])
+        argv = [str(program), *words.split()]
+        client = self.command(cell, [*argv, "{address}"])
+        return replace(client, server=self.server(client, argv))
+
+    def parse(self, cell: Cell, done: Completed) -> Parsed:
+        found = re.search(_TABLES[cell.workload], done.stdout)
+        if found is None:
+            raise ParseError(f"perftest: no result: {common.excerpt(done.stderr, done.stdout)}")
+        output = common.Output(self.name, {"size": found[1], "value": found[2]})
+        output.expect({"size": str(cell.block)})
+        value = output.number("value") * _FACTORS[cell.workload]
+        details = {"device": common.found(r"Device +: (\S+)", done.stdout)}
+        return Parsed((Measurement.of(cell, mpibench.metric_of(cell), value, details),))
+
+    def estimate(self, cell: Cell) -> Cost:
+        moved = 2 * common.needed_block(cell) * _messages(cell)  # PINGPONG: to and fro
+        memory = 4 * common.needed_block(cell) + (64 << 20)
+        return Cost(fixed_s=3.0, work_s=moved / _SLOWEST_ADAPTER, memory_bytes=memory)
+
+
+def _messages(cell: Cell) -> int:
+    """Return the number of messages, or of round trips."""
+    usual = min(_MOST, max(_LEAST, _BYTES // common.needed_block(cell)))
+    return int(common.option_number(cell, "count") or usual)
+
+
+def _fastest_port() -> tuple[str, str]:
+    """Return device and number of this node's fastest active port. Errors: Unavailable if there is none."""
+    rates = {}
+    for port in sorted(PORTS.glob("*/ports/*")):
+        # The texts are such as ``4: ACTIVE`` and ``100 Gb/sec (4X EDR)``.
+        if ": ACTIVE" in (port / "state").read_text():
+            rates[port.parts[-3], port.name] = float((port / "rate").read_text().split()[0])
+    if not rates:
+        raise Unavailable("this node has no active InfiniBand or RoCE port")
+    return max(rates, key=rates.__getitem__)
+
+
+INSTRUMENT = Perftest()
