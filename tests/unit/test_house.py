@@ -19,7 +19,7 @@ CEILINGS = {
     "machine": 9_250,
     "plan": 8_320,
     "rows": 23_030,
-    "slurm": 4_490,
+    "slurm": 4_580,
     "run": 11_120,
     "storage": 2_850,
     "tools": 16_770,

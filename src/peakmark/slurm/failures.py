@@ -180,10 +180,26 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
         if may_succeed_later(error):
             return Refusal(text(error), is_temporary=True)
         refused = refusal(error)
+        names = _refusing(partitions, options)
+        if 0 < len(names) < len(partitions):
+            refused = f"{refused} (alone refused by: {', '.join(names)})"
         if wanted["nodes"] == "2" and NO_NETWORK not in refused:
             refused = f"{refused}; {NO_NETWORK}"
         return Refusal(refused)
     return None
+
+
+def _refusing(partitions: Sequence[slurm.Partition], options: Sequence[str]) -> list[str]:
+    """Return the names of the partitions that refuse a job that asks for them alone."""
+    others = [option for option in options if not option.startswith("--partition=")]
+    names = []
+    for partition in partitions:
+        argv = ["sbatch", "--test-only", f"--partition={partition.name}", *others]
+        try:
+            commands.ask(*argv, text="#!/bin/sh\n")
+        except SlurmError:
+            names.append(partition.name)
+    return names
 
 
 def _partition_error(partition: slurm.Partition, wanted: Mapping[str, str]) -> str:

@@ -79,6 +79,23 @@ def test_a_limit_that_sbatch_does_not_enforce_is_found(programs, nodes, words):
     assert words in found.text if words else found is None
 
 
+@pytest.mark.parametrize(("pattern", "end"), [
+    ("*large*", "(alone refused by: large)"), ("*", "sinfo lists them"),
+])  # fmt: skip
+def test_the_partition_of_a_list_that_refuses_is_named(programs, pattern, end):
+    lines = [
+        f"n1|{name}|up|1-4|1|1200|idle|1:00|1:1:1|(null)|a|none" for name in ("batch", "large")
+    ]
+    words = (
+        "echo 'sbatch: error: Ask for less'; echo 'allocation failure: Requested node unavailable'"
+    )
+    refuses = f'case "$*" in {pattern}) ({words}) >&2; exit 1; esac'
+    programs(sinfo=printing("\n".join(lines)), sbatch=refuses)
+    wanted = {"time": "5", "nodes": "1", "partition": "batch,large"}
+    found = failures.check(wanted, ["--partition=batch,large"])
+    assert "Ask for less; allocation failure: Requested" in found.text and found.text.endswith(end)
+
+
 @cases("slurm")
 def test_a_job_that_would_wait_is_no_refusal(programs, words):
     programs(sbatch=f'echo "allocation failure: {words}" >&2; exit 1')
