@@ -99,7 +99,7 @@ SEVERAL_NODES = re.compile(r"-?nodes([1-9][0-9]*)(-onefile)?\Z")
 META has no other variant, so that its variant ``nodes4`` begins without a dash.
 """
 MATRIX = ("TC-FP64", "TC-TF32", "TC-FP16", "TC-BF16", "TC-INT8", "TC-FP8")
-"""GPU workloads of the matrix units (Tensor Cores), which only some GPUs have for each type."""
+"""Workloads of a GPU's matrix units (Tensor Cores), one for each number type. Not every GPU has all types."""
 SWEEPS = ("RS", "WS", "RWS", "RWR")
 """GPU workloads that read or write the GPU's memory in blocks."""
 GPU_RATES = ("sustained", "burst")

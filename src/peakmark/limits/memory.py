@@ -89,8 +89,9 @@ def _taken(workload: str, block: int) -> int:
     arrays = ARRAYS.get(workload, 1)
     if arrays == 1:
         return block
-    pages = -(-block // PAGE) * PAGE  # rounded up to whole pages
-    return (arrays - 1) * pages + TARGET_OFFSETS[arrays] + block
+    rounded = -(-block // PAGE) * PAGE  # up to whole pages
+    # Each array before the last takes whole pages. One gap follows them, then the last array.
+    return (arrays - 1) * rounded + TARGET_OFFSETS[arrays] + block
 
 
 def level_of(question: Question) -> str:
@@ -542,8 +543,8 @@ def by_cores(
     width = float(lines[1][needed])
     if not may_stay_in_l1 and 2 in lines:
         path = float(lines[2]["load"])  # B per cycle from L2 into L1
-        # Bytes that are written do not come through this path, but are counted: a half of a copy's bytes, a third
-        # of a triad's.
+        # Of the counted bytes, half of a copy's and a third of a triad's are written, and need not come through
+        # this path. Stores alone are bound by it, because the lines that they change are first read into L1.
         path *= {"copy": 2, "triad": 1.5}.get(needed, 1)
         width = min(width, path)
     value = cores * clock.hz * width / moves
@@ -556,9 +557,9 @@ def by_cores(
 
 
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
-    """Return the bandwidth of the fastest memory of any processor with this core design; None if unknown.
+    """Return the bandwidth of the fastest memory that a processor of this core design can have; None if unknown.
 
-    It is unknown for a core design that sockets.csv lacks. ``detail`` is printed in brackets after the formula.
+    A design has a line in sockets.csv for each family of processors, which the CPU's model name chooses. It is unknown for a core design that sockets.csv lacks. ``detail`` is printed in brackets after the formula.
     """
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))
@@ -568,8 +569,8 @@ def by_sockets(question: Question, detail: str = "") -> Limit | None:
     # A machine with more sockets may have more memory than the table says.
     if int(question.fact("cpu", "sockets") or 1) > sockets:
         return None
-    each = f" ({plural(sockets, 'socket')} x {line['channels']}, the most sold with such cores)"
-    value_and_formula = of_line(line, sockets, each)
+    channels = f" ({plural(sockets, 'socket')} x {line['channels']}, the most sold with such cores)"
+    value_and_formula = of_line(line, sockets, channels)
     return question.bound(*value_and_formula, line["source"], "datasheet", detail=detail)
 
 

@@ -299,9 +299,9 @@ def _node_classes(
     chosen_before = set[str]()
     if earlier is not None and earlier.chosen is not None:
         chosen_before.update(earlier.chosen.nodes)
-    # Equal nodes have the same key, except for its last two fields: the measured hardware, which may be unknown,
-    # and the memory. Nodes come in the order of their memory, so that the key of a group has the memory of its
-    # smallest node. Measured nodes come first, so that nodes of unknown hardware join their groups.
+    # Equal nodes have the same key, except for its last two fields: the measured hardware, which is None for nodes
+    # that were not measured, and the memory in Slurm. Measured nodes come first, so that the others join their
+    # groups. Among each, nodes come in the order of their memory: the first node of a group gives its key.
     groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
     in_order = sorted(nodes, key=attrgetter("cpus", "memory"))
     in_order.sort(key=lambda node: short_name(node.name) not in measured)

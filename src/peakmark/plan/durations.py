@@ -96,7 +96,10 @@ class Durations:
         return self.longest(cell, CONCURRENT_WRITES) + self.between_s
 
     def total(self, cells: Iterable[Cell]) -> float:
-        """Return the expected seconds of cells that run one after the other, or together at one moment."""
+        """Return the expected seconds of cells that run one after the other.
+
+        Cells that are measured at one moment count once, with the longest of them.
+        """
         seconds: dict[tuple[object, ...], float] = {}
         for number, cell in enumerate(cells):
             # Cells with the same key are measured at one moment. A cell of its own has its number as key.

@@ -317,13 +317,18 @@ _REPLACED = (
     *("time", "nodes", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "gres"),
     "dependency",
 )
-"""Options of sbatch that follow from other resources. Snakemake's scheduler replaces the dependency."""
+"""Options of sbatch that are not repeated in ``slurm_extra``.
+
+The plugin makes all but the last from resources. In place of the dependency, Snakemake's scheduler lets jobs that
+share a resource take turns.
+"""
 
 
 def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -> Values:
     """Return the resources of the job that measures the cells.
 
-    The resources of all jobs of a plan have the same names, because Snakemake's rule states the names.
+    The resources of all jobs of a plan have the same names, because Snakemake's rule states the names. So
+    the conditions below depend on the plan and its settings, not on the cells.
 
     Args:
         cells: cells of the job.

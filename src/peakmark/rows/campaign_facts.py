@@ -296,7 +296,9 @@ def networks_of(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def network_of(facts: Facts, seen: list[NetworkUsed]) -> dict[str, Any]:
-    """Return the facts of a host's interface, with a ``remark``. Of several, the first measured one counts.
+    """Return the facts of the interface that a host's records used, or of the default route's if there is none.
+
+    ``remark`` says which of them it is. If the records used several interfaces, the first one counts.
 
     Args:
         facts: facts of the interface of the default route.

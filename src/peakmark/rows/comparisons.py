@@ -237,8 +237,8 @@ def judge(
 ) -> pd.DataFrame:
     """Return groups of pairs with ``n``, ``direction`` and ``certainty``; the key is the index.
 
-    At each point of a group the values of both choices must not overlap, and those of the rows must differ
-    by more than ``LEAST_DIFFERENCE``. The difference must also be significant: either the p-value of a
+    In a returned group, the runs of the two choices do not overlap at any point, and the values of their rows differ
+    by more than ``LEAST_DIFFERENCE``. The difference is also significant: either the p-value of a
     permutation test is at most ``CHANCE`` divided by the number of tested groups, or the gap between the
     ranges is large enough.
 

@@ -25,7 +25,10 @@ and ended in the band count.
 With fewer, runs that something else slowed down look like a band (simulated: docs/method.md).
 """
 LEAST_MEMORY_LOAD = 0.3
-"""Memory load (``add_memory_load``) above which others disturbed a run. Idle machines vary as much (docs/method.md)."""
+"""Memory load (``add_memory_load``, a share) above which others disturbed a run.
+
+On idle machines it varies by as much (docs/method.md).
+"""
 LEAST_READINGS = 3
 """Fewest runs with a reading of DRAM from which the usual rate is known."""
 UNCHANGED_WITHIN = 0.02

@@ -503,10 +503,11 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
 def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the clock of each run: during the work, or else the higher of the clocks before and after.
 
-    Of these two the higher counts, because an interruption makes a clock look lower, and nothing higher.
+    Of these two the higher counts: an interruption makes a clock look lower, and nothing makes it look higher.
 
-    A clock during the work is misread if it is below both others, although the rate did not fall: the
-    work per cycle would be higher than in any run of the row whose clocks agree.
+    A clock during the work is misread if it is below both others, although the rate did not fall: the rate
+    divided by this clock, the work per cycle, exceeds that of every run of the row whose clocks agree. Then
+    the higher of the other two counts.
     """
     ends = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan)
     work = runs["clock_work_hz"].replace(0, np.nan)

@@ -291,11 +291,12 @@ def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
 
 
 def _group_lives(process: Popen[bytes]) -> bool:
-    """Return whether any process of the group still exists."""
+    """Return whether ``process``, or a process of the group that it leads and that can be ended, still exists."""
     process.poll()
     try:
         os.killpg(process.pid, 0)
-    except (ProcessLookupError, PermissionError):  # no process, or only processes of other users
+    except (ProcessLookupError, PermissionError):
+        # The group is not made yet, has ended, or has only processes of other users: its leader decides.
         return process.returncode is None
     return True
 

@@ -277,13 +277,14 @@ class Starter:
             yield Launch("mpirun")
 
     def tried(self, folder: Path) -> Iterator[tuple[Launch, str]]:
-        """Try each way and yield it with its transport, or with the reason why it starts no ranks."""
+        """Try each way and yield it with the reason why it starts no ranks; the reason is empty if it does."""
         for number, launch in enumerate(self.ways()):
+            reason = ""
             try:
                 self._attempt(launch, folder / str(number))
-                yield launch, ""
             except PeakmarkError as error:
-                yield launch, str(error)
+                reason = str(error)
+            yield launch, reason
 
     def _attempt(self, launch: Launch, folder: Path) -> None:
         """Let two ranks exchange messages, and set the transport of the launch.

@@ -83,7 +83,7 @@ class NetworkUsed(Struct):
 
 
 class DisturbedContext(Struct, kw_only=True, omit_defaults=True):
-    """Circumstances that a disturbed attempt has of its own.
+    """Circumstances of a disturbed attempt that differ from those of the record which holds it.
 
     Attributes:
         started: ISO 8601 with offset

@@ -208,7 +208,7 @@ DEFAULT_RULES = Rules()
 def compare(
     before: Dataset, after: Dataset, rules: Rules = DEFAULT_RULES
 ) -> tuple[pd.DataFrame, int, int]:
-    """Return the rows that both campaigns have, each with its verdict.
+    """Return the rows that both campaigns have, each with its verdict, and count the rows that only one has.
 
     Args:
         before: campaign A.
@@ -216,19 +216,18 @@ def compare(
         rules: for the verdicts.
 
     Returns:
-        A line for each row in the order of A, with the columns of ``KEY`` and
+        Three values: the table, the number of rows that only A has, and that of rows that only B has.
+        The table has a line for each row in the order of A, with the columns of ``KEY`` and
 
         - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
-        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``; a right value of another thing, such as
-          loopback, is ``ok``, because both campaigns may have measured that thing;
+        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``; a correct value of another
+          thing than the row's name says, such as loopback, is ``ok``: both campaigns may have measured it;
         - ``differ``: settings and facts that differ, sentences by title;
         - ``change``, ``half``, ``p``: logarithm of B / A, half the width of its interval, p-value. A
           positive change is worse in a table of times;
         - ``verdict``: ``better`` or ``worse`` if the change is significant and larger than the
           tolerance; ``cannot tell`` with too few values; ``not comparable`` if a fact in ``differ``
           matters.
-
-        The two numbers are those of the rows that only A has, and of the rows that only B has.
     """
     pairs = matched(before, after)
     if len(pairs):

@@ -309,7 +309,7 @@ def remarks_on_lines(
     Args:
         frames: the campaign.
         table: the table, which gives the programs' names.
-        lines: see ``show``.
+        lines: points of the table, by ``point``, with the number of the ``line`` that shows each; see ``show``.
         instruments: programs that have a column; by default all of the table.
     """
     # Find the warnings on the points of the table, in the order of the lines (``place``).
@@ -330,16 +330,17 @@ def remarks_on_lines(
     notes = merge(notes, ["line", *family], "short")
     # A reference does not repeat what peakmark's kernel has too, and a line not what all lines have.
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
-    place = pd.MultiIndex.from_frame(notes[["line", "short", "trust"]])
+    what = pd.MultiIndex.from_frame(notes[["line", "short", "trust"]])
     of_all = notes.loc[notes["line"].eq(OF_ALL), "short"]
-    is_known = is_reference & place.isin(place[~is_reference])
+    is_known = is_reference & what.isin(what[~is_reference])
     is_known |= notes["line"].ne(OF_ALL) & notes["short"].isin(of_all)
-    # The references in a printed table may be right where the report's own program is wrong.
+    # A remark names the program that it is about, if this is a reference. A value of a report's own program that is
+    # called wrong is named too: the references in the same line may be right.
     is_named = is_reference | (notes["trust"].eq(Trust.NO) & bool(frames.printed_in))
     names = notes["about"].map(programs).where(is_named, "").fillna("")
     # The verdict in a line is that of peakmark's kernel.
-    before = notes["trust"].map({str(Trust.NO): "no: "}).mask(is_reference).fillna("")
-    notes["remark"] = (before + names + notes["short"]).map(typeset)
+    verdict = notes["trust"].map({str(Trust.NO): "no: "}).mask(is_reference).fillna("")
+    notes["remark"] = (verdict + names + notes["short"]).map(typeset)
     # The gravest remarks come first.
     notes["rank"] = notes["trust"].map(TRUSTS.index)
     in_order = notes[~is_known].sort_values("rank", kind="stable")

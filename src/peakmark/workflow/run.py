@@ -405,7 +405,7 @@ class RunInJob(Run):
 
     @cached_property
     def digest(self) -> str:
-        """Return nothing: no job makes rows."""
+        """Return an empty text in the place of the digest of the plan: no job makes rows here."""
         return ""
 
     @property

@@ -140,6 +140,7 @@ class RamBench(common.Kernel):
         # 1 ms is ten thousand times the latency of DRAM.
         if cell.workload == "LAT" and output.number("value") > 1e-3:
             raise ParseError(f"rambench: {output['value']:g} s for one load is not possible")
+        # A curve or matrix also gives rows of its own, such as one for each cache level.
         if cell.workload in SHAPES:
             return self.parsed(cell, output, *_rows(cell, output))
         return self.parsed(cell, output)
