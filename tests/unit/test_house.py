@@ -20,7 +20,7 @@ CEILINGS = {
     "plan": 8_320,
     "rows": 23_030,
     "slurm": 4_580,
-    "run": 11_120,
+    "run": 11_140,
     "storage": 2_850,
     "tools": 16_770,
     "views": 26_380,

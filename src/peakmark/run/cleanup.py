@@ -204,10 +204,14 @@ def _owner() -> list[int]:
 def end_programs(folder: Path) -> None:
     """Kill all processes of the programs that were started in a folder or below it."""
     deadline = time.monotonic() + END_S
-    while (found := _programs(folder)) and time.monotonic() < deadline:
+    # Linux shows no environment of a process that is just executing its program: end after two searches in vain.
+    in_vain = 0
+    while in_vain < 2 and time.monotonic() < deadline:
+        found = _programs(folder)
         for process in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
+        in_vain = 0 if found else in_vain + 1
         time.sleep(0.005)
 
 

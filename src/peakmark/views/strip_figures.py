@@ -104,10 +104,12 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
             )
         references = of_column[~of_column["is_own"].astype(bool)]
         figure_style.scatter(axis, references, "kind", looks)
-        sns.scatterplot(
-            of_column[of_column["kind"].eq("run")], x="x", y="place", hue="round", palette=colours,
-            s=11, edgecolor="face", linewidth=0.7, zorder=5, legend=False, ax=axis,
-        )  # fmt: skip
+        counted = of_column[of_column["kind"].eq("run")]
+        if len(counted):  # seaborn warns of a palette without runs
+            sns.scatterplot(
+                counted, x="x", y="place", hue="round", palette=colours,
+                s=11, edgecolor="face", linewidth=0.7, zorder=5, legend=False, ax=axis,
+            )  # fmt: skip
         left_out = of_column[of_column["kind"].eq("left out")].assign(kind="_left out")
         figure_style.scatter(axis, left_out, "kind", {"_left out": figure_style.HOLLOW})
         # Name the lines, from the top down.
