@@ -189,6 +189,9 @@ def _guard(reading: int, writing: int, directory: Path) -> NoReturn:
             watched = [reading]
         # A second signal may have ended the measuring process while it ended its programs.
         end_programs(directory)
+        # Linux shows no environment of a program that was just starting: search once more.
+        time.sleep(0.01)
+        end_programs(directory)
         shutil.rmtree(directory, ignore_errors=True)
     finally:
         os._exit(0)
@@ -204,14 +207,10 @@ def _owner() -> list[int]:
 def end_programs(folder: Path) -> None:
     """Kill all processes of the programs that were started in a folder or below it."""
     deadline = time.monotonic() + END_S
-    # Linux shows no environment of a process that is just executing its program: end after two searches in vain.
-    in_vain = 0
-    while in_vain < 2 and time.monotonic() < deadline:
-        found = _programs(folder)
+    while (found := _programs(folder)) and time.monotonic() < deadline:
         for process in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
-        in_vain = 0 if found else in_vain + 1
         time.sleep(0.005)
 
 
