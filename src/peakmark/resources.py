@@ -49,8 +49,11 @@ def code_digest() -> str:
     Only the contents of files count, so it is the same for a checkout in another folder.
     """
     paths = [path for path in PACKAGE.rglob("*") if path.suffix in MAKERS]
-    # Not published/: people make reports there, which change nothing.
-    paths += [*(ROOT / "reports").glob("*.*"), *(ROOT / "reports").glob("[!p]*/*.*")]
+    reports = ROOT / "reports"
+    for path in reports.rglob("*"):
+        # People make reports in published/, which change nothing.
+        if path.is_file() and reports / "published" not in path.parents:
+            paths.append(path)
     digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 

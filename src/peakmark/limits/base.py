@@ -125,10 +125,7 @@ class Clock(NamedTuple):
     origin: Origin
 
     def text(self, digits: int = 0) -> str:
-        """Return the clock as text, such as ``3.2 GHz (observed clock)``, with ``digits`` decimals.
-
-        With 0, the text has up to four significant digits instead.
-        """
+        """Return the clock as text, such as ``3.2 GHz (observed clock)``; for ``digits`` see ``quantity``."""
         return f"{quantity(self.hz, 'Hz', digits)} ({self.name} clock)"
 
 

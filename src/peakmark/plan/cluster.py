@@ -299,6 +299,30 @@ def _node_classes(
     chosen_before = set[str]()
     if earlier is not None and earlier.chosen is not None:
         chosen_before.update(earlier.chosen.nodes)
+    classes = []
+    for members in _equal_nodes(nodes, measured):
+        smallest = min(members, key=attrgetter("memory"))
+        names = sorted(map(attrgetter("name"), members), key=natural)
+        usable = sum(map(attrgetter("usable"), members))
+        stopped = {node.name: node.state for node in members if not node.usable}
+        classes.append(
+            EqualNodes(
+                cpus=smallest.cpus,
+                memory=smallest.memory,
+                nodes=names,
+                usable=usable,
+                chosen=not chosen_before.isdisjoint(names),
+                gpus=smallest.gpus,
+                stopped=stopped,
+            )
+        )
+    return classes
+
+
+def _equal_nodes(
+    nodes: Iterable[slurm.Node], measured: Mapping[str, tuple[str, str]]
+) -> Iterable[list[slurm.Node]]:
+    """Return the nodes in groups of equal ones. The arguments are those of ``_node_classes``."""
     # Equal nodes have the same key, except for its last two fields: the measured hardware, which is None for nodes
     # that were not measured, and the memory in Slurm. Measured nodes come first, so that the others join their
     # groups. Among each, nodes come in the order of their memory: the first node of a group gives its key.
@@ -322,24 +346,7 @@ def _node_classes(
                 key = other
                 break
         groups.setdefault(key, []).append(node)
-    classes = []
-    for members in groups.values():
-        smallest = min(members, key=attrgetter("memory"))
-        names = sorted(map(attrgetter("name"), members), key=natural)
-        usable = sum(map(attrgetter("usable"), members))
-        stopped = {node.name: node.state for node in members if not node.usable}
-        classes.append(
-            EqualNodes(
-                cpus=smallest.cpus,
-                memory=smallest.memory,
-                nodes=names,
-                usable=usable,
-                chosen=not chosen_before.isdisjoint(names),
-                gpus=smallest.gpus,
-                stopped=stopped,
-            )
-        )
-    return classes
+    return groups.values()
 
 
 def _choose_nodes(

@@ -35,6 +35,7 @@ from peakmark.catalogue import (
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config.types import (
+    SHORTEST_S,
     AnyGrid,
     CpuGrid,
     DiskGrid,
@@ -54,8 +55,6 @@ from peakmark.tools.base import Coverage
 
 READS = ("RS", "RR")
 """Disk workloads that only read, so that ``sync`` and ``fill`` do not change them."""
-SHORTEST_S = 0.01
-"""Shortest measuring time, in seconds, to which ``scale`` reduces a cell."""
 SHORTEST_HPL_S = 3.0
 """Shortest time, in seconds, to which ``scale`` reduces HPL. In less time HPL solves no system."""
 _COUNTED = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips"}

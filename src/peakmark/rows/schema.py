@@ -737,7 +737,9 @@ def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
 
 def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:
     """Return a mask of the pairs of rows whose bands do not show that their placements differ."""
-    return ~(first / second).le(1 / GAP) & ~(first / second).ge(GAP)
+    ratio = first / second
+    # The ratio of an unknown band is NaN, which is neither.
+    return ~(ratio.le(1 / GAP) | ratio.ge(GAP))
 
 
 # -- runs of matrices and curves, which one cell measures as a whole

@@ -180,7 +180,8 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
         if may_succeed_later(error):
             return Refusal(text(error), is_temporary=True)
         refused = refusal(error)
-        names = _refusing(partitions, options)
+        # A single partition has been asked already.
+        names = _refusing(partitions, options) if len(partitions) > 1 else []
         if 0 < len(names) < len(partitions):
             refused = f"{refused} (alone refused by: {', '.join(names)})"
         if wanted["nodes"] == "2" and NO_NETWORK not in refused:

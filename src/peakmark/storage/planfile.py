@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from peakmark import files
 from peakmark.cell import Cell
@@ -47,14 +50,21 @@ def write(path: Path, plan: Mapping[str, Any]) -> None:
     files.renew(path, text(plan))
 
 
-def read(path: Path) -> PlanFile:
+def read(path: Path, words: str = "") -> PlanFile:
     """Read a plan.
+
+    Args:
+        path: the plan's file.
+        words: keep only cells whose text contains these words; empty to keep all.
 
     Raises:
         RecordError: there is no plan, or it is damaged.
     """
     try:
-        plan: PlanFile = files.parse_json(path.read_bytes(), PlanFile)
+        content = path.read_bytes()
+        if words:
+            content = _shorter(content, words)
+        plan: PlanFile = files.parse_json(content, PlanFile)
     except NotADirectoryError as error:
         raise RecordError(
             f"{path.parent} is a file: unpack a bundle (unzip FILE.zip -d FOLDER) and give the folder; peakmark report, "
@@ -68,6 +78,18 @@ def read(path: Path) -> PlanFile:
     except ValueError as error:
         raise RecordError(f"{path} is damaged ({error})", ANEW) from error
     return plan
+
+
+def _shorter(content: bytes, words: str) -> bytes:
+    """Return the JSON of a plan with only those cells whose text contains ``words``, or with all if none does.
+
+    Each cell of a campaign reads the plan for its own entry. Searching the text takes a tenth of the time of
+    parsing all cells.
+    """
+    plan: dict[str, Any] = files.parse_json(content, dict[str, msgspec.Raw])
+    cells = files.parse_json(plan.get("cells", b"[]"), list[msgspec.Raw])
+    plan["cells"] = [entry for entry in cells if os.fsencode(words) in bytes(entry)] or cells
+    return msgspec.json.encode(plan)
 
 
 def cell(path: Path, name: str) -> Part:
@@ -90,7 +112,7 @@ def job(path: Path, name: str) -> Part:
 
 def _part(path: Path, key: str, name: str) -> Part:
     """Return the cells whose ``key`` (``id`` or ``job``) is ``name``. Errors: RecordError."""
-    plan = read(path)
+    plan = read(path, name)
     entries = [entry for entry in plan.cells if getattr(entry, key) == name]
     if not entries:
         raise RecordError(f"the plan {path} has no {name!r}: peakmark plan --cells lists its cells")

@@ -15,6 +15,7 @@ from jinja2 import ChainableUndefined, Environment, Template
 from peakmark import yamlfile
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Layout
+from peakmark.config.types import SHORTEST_S
 from peakmark.formatting import (
     binary,
     listed,
@@ -58,7 +59,10 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
         texts = [text.format(source=frames.printed_in, middle=middle) for text in TEXT["printed"]]
         return {"parts": {"How these numbers arose": texts}, "workloads": [], "programs": []}
     config = frames.campaign["config"]
-    seconds = config.get("seconds", 1) * config.get("scale", 1)
+    seconds = config.get("seconds", 1)
+    scale = config.get("scale", 1)
+    if scale != 1:
+        seconds = float(significant(max(seconds * scale, SHORTEST_S)))
     advice = TEXT["longer"] if seconds < 1 else ""
     values = {"seconds": seconds, "advice": advice, "middle": middle}
     arises = [text.format(**values) for text in TEXT["arises"]]

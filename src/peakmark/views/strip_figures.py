@@ -19,6 +19,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from peakmark.formatting import counted, percent, size
 from peakmark.rows import schema
+from peakmark.rows.fleet import DELTA
 from peakmark.rows.labels import Labels, with_medians
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style, score_card
@@ -44,8 +45,6 @@ LINE_HEIGHT, HEADLINE_HEIGHT = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""
 MOST_NAMED = 2
 """A line with at most this many slow nodes names them beside their dots."""
-DELTA = 0.03
-"""A slow node is behind its class by more than this share; the dashed lines are at this difference."""
 
 
 # -- rows

@@ -54,7 +54,7 @@ class Hpcc(osu.Osu):
         return {8: value}
 
     def estimate(self, cell: Cell) -> Cost:
-        # The ring of 2,000,000 B takes as long as 4000 of these messages in a ping-pong.
+        # The ring of 2,000,000 B takes as long as 4000 messages of 2,000,000 B in a ping-pong.
         return Cost(mpibench.START_S, 5.0, wire_bits=7e10, memory_bytes=1 << 28)
 
 
