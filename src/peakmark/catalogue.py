@@ -15,6 +15,8 @@ from peakmark import data
 
 NOT_POSSIBLE = 77
 """Exit code with which a kernel reports that this machine cannot measure the cell."""
+SHORTEST_S = 0.01
+"""Shortest measuring time, in seconds, to which ``scale`` reduces a cell."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_410,
+    "": 9_416,
     "check": 2_120,
     "config": 5_090,
     "data": 330,
@@ -23,7 +23,7 @@ CEILINGS = {
     "run": 11_140,
     "storage": 2_940,
     "tools": 16_770,
-    "views": 26_380,
+    "views": 26_388,
     "workflow": 6_010,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

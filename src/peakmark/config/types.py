@@ -56,8 +56,6 @@ Duration = Annotated[str | float, allowed("a time such as 90 s, 30 min or 2 h")]
 OptionalSize = Annotated[str | int | None, allowed("a size such as 64KiB, 1MiB or 4096")]
 Total = Annotated[str | float | None, allowed("an amount such as 1e12 or 100GiB")]
 Count = Annotated[int, Meta(ge=1, le=4096)]
-SHORTEST_S = 0.01
-"""Shortest measuring time, in seconds, to which ``scale`` reduces a cell."""
 _COUNT = "a whole number from 1 to 4096"
 _WORDS = "one of the words numa, socket, cores, cpus"
 Number = Annotated[int, allowed(_COUNT, ge=1, le=4096)]

@@ -25,6 +25,7 @@ from peakmark.catalogue import (
     PAGES,
     POOLS,
     SHAPES,
+    SHORTEST_S,
     SUBSYSTEMS,
     SWEEPS,
     TOGETHER,
@@ -35,7 +36,6 @@ from peakmark.catalogue import (
 from peakmark.cell import Cell, Scalar
 from peakmark.config import campaign as configuration
 from peakmark.config.types import (
-    SHORTEST_S,
     AnyGrid,
     CpuGrid,
     DiskGrid,

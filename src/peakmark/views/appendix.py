@@ -13,9 +13,8 @@ import yaml
 from jinja2 import ChainableUndefined, Environment, Template
 
 from peakmark import yamlfile
-from peakmark.catalogue import SUBSYSTEMS
+from peakmark.catalogue import SHORTEST_S, SUBSYSTEMS
 from peakmark.config.layouts import Layout
-from peakmark.config.types import SHORTEST_S
 from peakmark.formatting import (
     binary,
     listed,

@@ -19,7 +19,6 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from peakmark.formatting import counted, percent, size
 from peakmark.rows import schema
-from peakmark.rows.fleet import DELTA
 from peakmark.rows.labels import Labels, with_medians
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style, score_card
@@ -194,7 +193,8 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
         if len(usable):
             block = size(middle_of(usable).block_bytes)
             lines.append((headline.title.format(block=block), usable))
-    return plot_dots(lines, width=7.0, height=HEADLINE_HEIGHT)
+    beyond = frames.campaign["rule"]["beyond"]
+    return plot_dots(lines, beyond, width=7.0, height=HEADLINE_HEIGHT)
 
 
 def plot_nodes(picture: Picture) -> Figure | None:
@@ -209,7 +209,8 @@ def plot_nodes(picture: Picture) -> Figure | None:
     for _, of_place in usable.groupby("place", sort=False):
         name = labels.point(middle_of(of_place), variant=True)
         lines.append((name, of_place))
-    return plot_dots(lines, width=5.5, height=LINE_HEIGHT)
+    beyond = picture.frames.campaign["rule"]["beyond"]
+    return plot_dots(lines, beyond, width=5.5, height=LINE_HEIGHT)
 
 
 def middle_of(usable: pd.DataFrame) -> Line:
@@ -220,7 +221,7 @@ def middle_of(usable: pd.DataFrame) -> Line:
 
 
 def plot_dots(
-    lines: Sequence[tuple[str, pd.DataFrame]], width: float, height: float
+    lines: Sequence[tuple[str, pd.DataFrame]], beyond: float, width: float, height: float
 ) -> Figure | None:
     """Draw a horizontal strip for each name, with a dot for each node.
 
@@ -229,6 +230,7 @@ def plot_dots(
 
     Args:
         lines: (name of the line, its rows, see ``labels.with_medians``).
+        beyond: a slow node is worse than its class by more than this share: the dashed lines.
         width: width of the figure, in inches.
         height: height of a line, in inches.
     """
@@ -245,12 +247,12 @@ def plot_dots(
     for position, (_, usable) in enumerate(lines):
         draw_dots(axis, position, usable)
     axis.axvline(0, color=figure_style.INK, linewidth=0.8, zorder=1)
-    for side in (-DELTA, DELTA):
+    for side in (-beyond, beyond):
         axis.axvline(side, color=figure_style.QUIET, linewidth=0.6, dashes=(4, 2), zorder=1)
     # The axis reaches beyond the dashed lines, also if no node does, and has room for the name of a slow node.
     axis.margins(x=0.4)
     low, high = axis.get_xlim()
-    axis.set_xlim(min(low, -1.6 * DELTA), max(high, 1.6 * DELTA))
+    axis.set_xlim(min(low, -1.6 * beyond), max(high, 1.6 * beyond))
     axis.xaxis.set_major_formatter(signed_percent)
     noun = noun_of(pd.concat([usable for _, usable in lines]))
     axis.set_xlabel(f"{noun}: % from the median of their class")
