@@ -427,13 +427,12 @@ def local_nodes(requested: Any) -> tuple[str, ...]:
     Raises:
         ConfigError: ``nodes`` is ``all``, a sample, or several names.
     """
-    names = _names_of(requested)
-    if requested == "all" or isinstance(requested, Sample) or len(names) != 1:
+    if requested == "all" or isinstance(requested, Sample) or len(_names_of(requested)) != 1:
         raise ConfigError(
             f"nodes is {json.dumps(msgspec.to_builtins(requested), ensure_ascii=False)}: without Slurm only this machine is "
             "measured; use --profile slurm for several nodes, or nodes: any"
         )
-    return tuple(names)
+    return tuple(_names_of(requested))
 
 
 def peers(nodes: Sequence[str]) -> dict[str, str]:

@@ -143,6 +143,13 @@ def test_a_choice_that_cannot_be_met_is_one_sentence(choose):
             choose(nodes("n1", "n2", state=state), asked)
 
 
+@pytest.mark.parametrize("asked", ["all", ["n1", "n2"], {"sample": 2}])
+def test_without_slurm_several_nodes_are_refused_in_one_sentence(asked):
+    requested = msgspec.convert({"nodes": asked}, Planned).nodes
+    with pytest.raises(ConfigError, match="without Slurm only this machine is measured"):
+        cluster.local_nodes(requested)
+
+
 def test_a_second_run_keeps_the_nodes_of_the_first(tmp_path, choose):
     keep(tmp_path, msgspec.to_builtins(choose(nodes("n1", "n2"), "all")))
     later = [*nodes("n1", "n3"), *nodes("n2", state="down")]
