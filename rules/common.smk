@@ -18,7 +18,7 @@ def on_command_line():
     """Values of --default-resources that are words."""
     defaults = workflow.resource_settings.default_resources
     values = dict(word.split("=", 1) for word in defaults.args) if defaults else {}
-    return {name: values[name] for name in run.OVERRIDES if name in values}
+    return {name: values[name] for name in run.RESOURCE_SETTINGS if name in values}
 
 
 # Not `configfile:`, which passes over what is lost, such as a key that stands twice.

@@ -17,7 +17,7 @@ CEILINGS = {
     "data": 330,
     "limits": 5_670,
     "machine": 9_250,
-    "plan": 8_340,
+    "plan": 8_410,
     "rows": 23_030,
     "slurm": 4_590,
     "run": 11_140,

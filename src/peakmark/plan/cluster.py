@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -101,6 +101,7 @@ class Cluster:
         of all classes.
         """
         for kind in self.kinds:
+            # A class is chosen only if each node is ``any``.
             if kind.chosen or node in kind.nodes:
                 return kind.cpus, kind.memory
         return self.cpus, self.memory
@@ -112,6 +113,7 @@ class Cluster:
         the largest of all classes.
         """
         for kind in self.kinds:
+            # A class is chosen only if each node is ``any``.
             if kind.chosen or node in kind.nodes:
                 return kind.gpus
         return max([kind.gpus for kind in self.kinds], default=0)
@@ -274,13 +276,14 @@ def _longest(nodes: Iterable[slurm.Node]) -> int | None:
 def _hardware(folder: Path | None) -> dict[str, tuple[str, str]]:
     """Return short name of each node that the campaign has measured -> its processor and installed memory.
 
-    Kernels are not compared, because facts of nodes that were not measured again have the former one.
+    The version of Linux is not compared: it may have changed since a node was measured.
     """
-    facts = records.survey_facts(folder)[0] if folder else {}
     hardware = {}
-    for host, known in facts.items():
-        equipment = equipment_of(known)
-        hardware[records.node_name(host, known)] = equipment.cpu, equipment.memory
+    if folder is not None:
+        facts, _ = records.survey_facts(folder)
+        for host, known in facts.items():
+            equipment = equipment_of(known)
+            hardware[records.node_name(host, known)] = equipment.cpu, equipment.memory
     return hardware
 
 
@@ -294,7 +297,8 @@ def _node_classes(
     Args:
         nodes: the nodes.
         earlier: cluster of an earlier run.
-        measured: short name of each measured node -> its processor and memory. Other nodes may have any.
+        measured: short name of each measured node -> its processor and memory. Nodes that were not measured may be
+            equal to measured ones.
     """
     chosen_before = set[str]()
     if earlier is not None and earlier.chosen is not None:
@@ -319,33 +323,41 @@ def _node_classes(
     return classes
 
 
+class _Properties(NamedTuple):
+    """What decides whether nodes are equal.
+
+    Attributes:
+        in_slurm: CPUs, layout, features and gres of the node in Slurm.
+        hardware: processor and memory that were measured; None for a node that was not measured.
+        memory: memory in Slurm, in MiB.
+    """
+
+    in_slurm: tuple[Any, ...]
+    hardware: tuple[str, str] | None
+    memory: int
+
+    def is_equal(self, node: _Properties) -> bool:
+        """Return whether a node may join a group whose first node has these properties."""
+        smaller, larger = sorted([self.memory, node.memory])
+        has_same_memory = larger * EQUAL_MEMORY <= smaller
+        may_have_hardware = node.hardware in (None, self.hardware)
+        return self.in_slurm == node.in_slurm and may_have_hardware and has_same_memory
+
+
 def _equal_nodes(
     nodes: Iterable[slurm.Node], measured: Mapping[str, tuple[str, str]]
 ) -> Iterable[list[slurm.Node]]:
     """Return the nodes in groups of equal ones. The arguments are those of ``_node_classes``."""
-    # Equal nodes have the same key, except for its last two fields: the measured hardware, which is None for nodes
-    # that were not measured, and the memory in Slurm. Measured nodes come first, so that the others join their
-    # groups. Among each, nodes come in the order of their memory: the first node of a group gives its key.
-    groups: dict[tuple[Any, ...], list[slurm.Node]] = {}
+    # Measured nodes come first, so that the others join their groups. Among both, the smallest nodes come first.
     in_order = sorted(nodes, key=attrgetter("cpus", "memory"))
     in_order.sort(key=lambda node: short_name(node.name) not in measured)
+    # Properties of the first node of a group -> the nodes of the group.
+    groups: dict[_Properties, list[slurm.Node]] = {}
     for node in in_order:
-        hardware = measured.get(short_name(node.name))
-        key: tuple[Any, ...] = (
-            node.cpus,
-            node.layout,
-            node.features,
-            node.gres,
-            hardware,
-            node.memory,
-        )
-        for other in groups:
-            smaller, larger = sorted([node.memory, other[-1]])
-            is_equal = other[:-2] == key[:-2] and hardware in (None, other[-2])
-            if is_equal and larger * EQUAL_MEMORY <= smaller:
-                key = other
-                break
-        groups.setdefault(key, []).append(node)
+        in_slurm = node.cpus, node.layout, node.features, node.gres
+        own = _Properties(in_slurm, measured.get(short_name(node.name)), node.memory)
+        first = next((other for other in groups if other.is_equal(own)), own)
+        groups.setdefault(first, []).append(node)
     return groups.values()
 
 
@@ -458,9 +470,9 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
         ConfigError: fewer than two nodes are named, or each cell is a job although pairs are measured together.
     """
     found = {}
-    several = {f"network[{index}]": grid for index, grid in enumerate(config.network)}
+    of_network = {f"network[{index}]": grid for index, grid in enumerate(config.network)}
     of_mpi = {f"mpi[{index}]": grid for index, grid in enumerate(config.mpi)}
-    for place, grid in (several | of_mpi).items():
+    for place, grid in (of_network | of_mpi).items():
         if grid.pairs is None:
             continue
         if getattr(grid, "together", False) and config.fan_out == "cell":
@@ -547,7 +559,10 @@ def groups_of_hpl(config: Planned, cluster: Cluster | None) -> Groups:
 
 
 def _groups_of(counts: Sequence[int | str], cluster: Cluster | None) -> list[tuple[str, ...]]:
-    """Return the groups of nodes for the numbers of a grid, see ``groups_of_ranks``."""
+    """Return a group of nodes for each number of nodes in ``counts``, see ``groups_of_ranks``.
+
+    A number that is larger than every class of equal nodes has no group.
+    """
     if cluster is not None and cluster.nodes != (ANY,):
         return _first_nodes(counts, cluster)
     most = _largest_class(cluster)
@@ -585,14 +600,14 @@ def rounds(nodes: Sequence[str], seed: int) -> Iterator[list[Pair]]:
     Source: the circle method of round-robin tournaments, E. Lucas, Les jeux de demoiselles, in
     Recreations mathematiques 2 (1883).
     """
-    lot = random.Random(f"{seed}/pairs")  # noqa: S311 - not a secret
+    generator = random.Random(f"{seed}/pairs")  # noqa: S311 - not a secret
     players = list(nodes)
     if len(nodes) % 2:
         players.append("")  # the partner of the idle node
-    fixed, *circle = lot.sample(players, len(players))
+    fixed, *circle = generator.sample(players, len(players))
     clients = dict.fromkeys(players, 0)
     # Turn the circle around the fixed node, and pair the first half with the second.
-    for turn in lot.sample(range(len(circle)), len(circle)):
+    for turn in generator.sample(range(len(circle)), len(circle)):
         turned = [fixed, *circle[turn:], *circle[:turn]]
         middle = len(turned) // 2
         disjoint = []

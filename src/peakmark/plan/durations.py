@@ -135,7 +135,8 @@ class Durations:
         if cell.workload == HPL:
             used = replace(cell, concurrency=self.cpus, word="")
         slow = cost(used)
-        # Subtract the seconds that this network and this disk save.
+        # The cost is that of the slowest network, and of a disk that processes one write at a time. Subtract the seconds
+        # that this network and this disk save.
         saved_s = slow.wire_bits / SLOWEST_LINK - slow.wire_bits / self.link_bps
         saved_s += slow.waits_s - slow.waits_s / min(cell.concurrency, concurrent_writes)
         return max(slow.seconds - saved_s, slow.fixed_s)

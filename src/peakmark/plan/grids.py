@@ -152,6 +152,7 @@ def cells_of_hpl(config: Planned, groups: Groups) -> Iterator[Cell]:
     """Yield the cells in which nodes solve one system with HPL, with all their cores."""
     for index, node_groups in groups.items():
         keys = config.cpu[index]
+        # A CPU grid asks for them, but they are cells of ``mpi``: MPI starts their ranks on the nodes.
         grid = _Grid(config, "mpi", keys, ANY)
         for cell in grid.hpl_cells(keys.references["hpl"]):
             for nodes in node_groups:
@@ -239,7 +240,8 @@ def interleaved(planned: Iterable[Cell], seed: int) -> list[Cell]:
 def threads_of(word: str) -> int:
     """Return the number of threads or GPUs for a word of ``concurrency`` (``cores``) on this machine."""
     if word == GPUS:
-        return max(1, gpu.survey()[0])
+        count, _ = gpu.survey()
+        return max(1, count)
     cpus = os.sched_getaffinity(0)
     return topology.resolve(topology.read(Host(), cpus), cpus, word)
 
@@ -406,13 +408,14 @@ class _Grid:
             coverage = self._coverage(name, row)
             if coverage is None:
                 continue
+            # The point of the cell: one execution of the tool may measure several workloads, blocks or concurrencies.
             point = row._replace(workload=coverage.cell or row.workload)
             if not coverage.per_block:
                 point = point._replace(block=None)
             if not coverage.per_concurrency:
                 point = point._replace(concurrency=1)
             if point in planned:
-                continue  # one cell measures several points
+                continue
             planned.add(point)
             options = self._reference_options(name, row, point.workload, grid, stated)
             yield from self._repetitions(count, name, point, options)
@@ -438,13 +441,22 @@ class _Grid:
         self, count: int, instrument: str, point: _GridPoint, options: Mapping[str, Scalar]
     ) -> Iterator[Cell]:
         """Yield the repetitions of a cell, each with its own seed."""
-        # These are the first fields of a cell. The first three of a point are workload, variant and block.
-        place = (self.subsystem, instrument, *point[:3], point.threads, self.node)
         for repetition in range(count):
             seeded = dict(options)
             if "seed" in seeded:
                 seeded["seed"] = self.config.seed + repetition
-            yield Cell(*place, repetition, seeded, word=point.word)
+            yield Cell(
+                subsystem=self.subsystem,
+                instrument=instrument,
+                workload=point.workload,
+                variant=point.variant,
+                block=point.block,
+                concurrency=point.threads,
+                node=self.node,
+                repetition=repetition,
+                options=seeded,
+                word=point.word,
+            )
 
     def _reference_options(
         self, name: str, row: _GridPoint, workload: str, grid: AnyGrid, own: Mapping[str, Any]
@@ -457,6 +469,7 @@ class _Grid:
             options["budget_s"] = self._scaled_time(budget_s, min(budget_s, SHORTEST_HPL_S))
         if "count" in own:
             options["count"] = self._scaled_amount(own["count"])
+        # One execution of a tool for MPI measures all sizes.
         if self.subsystem == "mpi" and row.block is not None:
             sizes = sorted(parse_size(block) for block in grid.blocks)
             options["blocks"] = " ".join(map(str, sizes))

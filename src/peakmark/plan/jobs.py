@@ -24,7 +24,7 @@ from peakmark.plan.plan import Plan, node_count, resource_of, two_nodes, uses_sh
 
 MARGIN = 3.0
 """Time limit of a job, as a multiple of the longest expected time."""
-OVERRIDES = {
+RESOURCE_SETTINGS = {
     "slurm_partition": "partition",
     "slurm_account": "account",
     "qos": "qos",
@@ -161,7 +161,7 @@ def _named_nodes(cells: Sequence[Cell], plan: Plan) -> tuple[str, ...]:
 
 
 def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return the nodes that cells name: the nodes of clients and of servers."""
+    """Return the nodes that cells name: the nodes of clients, of servers, and of MPI's ranks."""
     names = []
     for cell in cells:
         names += [cell.node, cell.peer, *str(cell.options.get("nodes", "")).split()]
@@ -217,6 +217,7 @@ def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
             with_numbers.append(replace(cell, concurrency=node_cpus, word=""))
         else:
             with_numbers.append(cell)
+    # The node's memory is in MiB, and Slurm reads the result as MiB too.
     return min(durations.megabytes(with_numbers, plan.config), memory)
 
 
@@ -286,7 +287,7 @@ def site_options(
         cpu_count: CPUs that the job gets on each node, among which ``--mem-per-cpu`` divides its memory.
         memory_mb: memory that the job needs on each node, in MB.
     """
-    keys = (*OVERRIDES.values(), "reservation")
+    keys = (*RESOURCE_SETTINGS.values(), "reservation")
     named = {key: str(getattr(settings, key)) for key in keys if getattr(settings, key)}
     if settings.partition:  # sbatch allows no spaces
         named["partition"] = ",".join(slurm.partition_names(settings.partition))
@@ -347,7 +348,8 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -
     if any(cell.subsystem == "gpu" for cell in plan.cells):
         # Without tasks_per_gpu, the plugin would start a task for each GPU.
         values |= {"gres": named.get("gres", ""), "tasks_per_gpu": 0}
-    for resource, option in OVERRIDES.items():
+    # Some options of sbatch are resources of their own.
+    for resource, option in RESOURCE_SETTINGS.items():
         if option in named:
             values[resource] = named.pop(option)
     # The rest becomes ``slurm_extra``, without what other resources say already.

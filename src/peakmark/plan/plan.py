@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -192,26 +192,16 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     nodes = cluster.nodes if cluster else local_nodes(completed.nodes)
     rounds = pair_rounds(completed, nodes)
     groups = groups_together(completed, cluster)
-    # Collect the cells, except cells of reference tools that were not found.
     left_out = _left_out(completed, cluster)
+    # Collect the cells, except cells of reference tools that were not found.
     tools = _named_references(completed, left_out)
     cells: dict[str, Cell] = {}
-    planned = []
-    for node in nodes:
-        # In a cluster, only nodes with GPUs get GPU cells.
-        skipped = set(left_out)
-        if cluster is not None and not cluster.gpus_of(node):
-            skipped.add("gpu")
-        planned.append(
-            grids.cells(completed, node, on_this_machine=cluster is None, left_out=skipped)
-        )
-    planned.append(grids.group_cells(completed, groups))
-    planned.append(grids.pair_cells(completed, rounds, left_out))
-    if "mpi" not in left_out:
-        ranks = groups_of_ranks(completed, cluster)
-        planned.append(grids.cells_of_ranks(completed, ranks, on_this_machine=cluster is None))
-        planned.append(grids.cells_of_hpl(completed, groups_of_hpl(completed, cluster)))
-    for cell in chain(*planned):
+    for cell in chain(
+        _cells_of_single_nodes(completed, nodes, cluster, left_out),
+        grids.group_cells(completed, groups),
+        grids.pair_cells(completed, rounds, left_out),
+        _cells_of_ranks(completed, cluster, left_out),
+    ):
         name = cell.instrument
         if REGISTRY[name].reference and tools[name].path is None:
             continue
@@ -228,12 +218,7 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     if cluster is not None:
         # Two-node cells come last, because a job that waits for a second free node keeps one idle.
         ordered.sort(key=_order)
-        single = [cell for cell in ordered if not two_nodes(cell)]
-        cpus, memory = durations.needs(single, completed)
-        gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
-        cluster = cluster.choose(
-            cpus=cpus, memory=memory, needs_pair=len(single) < len(ordered), gpus=gpus
-        )
+        cluster = _with_chosen_class(cluster, ordered, completed)
     ordered = [_with_memory(cell, cluster) for cell in ordered]
     return Plan(
         config=completed,
@@ -243,6 +228,36 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         impossible=grids.impossible(ordered),
         left_out=left_out,
     )
+
+
+def _cells_of_single_nodes(
+    config: Planned, nodes: Iterable[str], cluster: Cluster | None, left_out: Collection[str]
+) -> Iterator[Cell]:
+    """Yield the cells of each node, except cells of several nodes and of the subsystems in ``left_out``."""
+    for node in nodes:
+        # In a cluster, only nodes with GPUs get GPU cells.
+        skipped = set(left_out)
+        if cluster is not None and not cluster.gpus_of(node):
+            skipped.add("gpu")
+        yield from grids.cells(config, node, on_this_machine=cluster is None, left_out=skipped)
+
+
+def _cells_of_ranks(
+    config: Planned, cluster: Cluster | None, left_out: Collection[str]
+) -> Iterator[Cell]:
+    """Yield the cells whose ranks MPI starts on the nodes of a group: those of MPI grids, then those of HPL."""
+    if "mpi" not in left_out:
+        ranks = groups_of_ranks(config, cluster)
+        yield from grids.cells_of_ranks(config, ranks, on_this_machine=cluster is None)
+        yield from grids.cells_of_hpl(config, groups_of_hpl(config, cluster))
+
+
+def _with_chosen_class(cluster: Cluster, cells: Sequence[Cell], config: Planned) -> Cluster:
+    """Return the cluster with the class of equal nodes that fits the cells best, see ``Cluster.choose``."""
+    single = [cell for cell in cells if not two_nodes(cell)]
+    cpus, memory = durations.needs(single, config)
+    gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
+    return cluster.choose(cpus, memory, needs_pair=len(single) < len(cells), gpus=gpus)
 
 
 def _with_memory(cell: Cell, cluster: Cluster | None) -> Cell:
@@ -333,6 +348,7 @@ def _reference(config: Planned, name: str) -> Reference:
     if choice:
         program = str(choice)
         names, where = (program,), ""
+    # With ``tools_on: nodes``, the path stays the name of the program, or its configured path.
     path: str | None = names[0]
     reason = None
     if choice is False:
@@ -472,31 +488,43 @@ def _points(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
 def _systems(plan: Plan) -> Iterator[str]:
     """Yield a text for each number of nodes on which HPL solves a system: its size and the expected time.
 
-    The size follows from a guess of the rate of one node: by its clock and instruction sets or, if no job has
-    described the node yet, from an ordinary core. The time follows from the measured rate once there is one.
+    The size follows from the guessed rate of one node, see ``_guessed_rate``. The time follows from the measured
+    rate once there is one.
     """
     hpcc = any(tool.instrument == "hpl" and hpl.is_hpcc(str(tool.path)) for tool in plan.references)
     cells = [cell for cell in plan.cells if cell.workload == HPL and cell.repetition == 0]
     for cell in sorted(cells, key=lambda cell: (nodes_of_ranks(cell.variant), cell.node)):
-        cores = plan.cluster.size_of(cell.node)[0] if plan.cluster else grids.threads_of("cores")
-        facts = plan.results.facts_for(cell.node)
-        guess, source = hpl.PLANNED_RATE * cores, "assumed"
-        if cpu := facts.get("cpu"):
-            cores = min(cores, cpu.get("cores") or cores)
-            guess, source = hpl.guess_rate(cpu, frozenset(cpu["isa"]), cores), "by its clock"
-        rate = rate_of_one_node(plan.directory, cell)
-        if rate is not None:
-            source = "measured"
-        nodes = nodes_of_ranks(cell.variant)
+        guess, source = _guessed_rate(plan, cell.node)
         n = hpl.size_of_system(cell, guess, hpl.node_bytes(cell), hpcc)
         if n is None:
             continue
-        seconds = hpl.solution_seconds(n, (rate or guess) * nodes)
-        of_one = quantity(rate or guess, "FLOP/s", 3)
+        rate = guess
+        if measured := rate_of_one_node(plan.directory, cell):
+            rate, source = measured, "measured"
+        nodes = nodes_of_ranks(cell.variant)
+        seconds = hpl.solution_seconds(n, rate * nodes)
+        of_one = quantity(rate, "FLOP/s", 3)
         where = plural(nodes, "node")
         if "nodes" in cell.options:
             where += f" ({counted(str(cell.options['nodes']).split())})"
         yield f"HPL, {where}: N = {n} in about {duration(seconds)}, if one reaches {of_one} ({source})"
+
+
+def _guessed_rate(plan: Plan, node: str) -> tuple[float, str]:
+    """Return the op/s that HPL may reach on a node, and in words where this guess comes from.
+
+    It follows from the clock and instruction sets of the node or, if no job has described the node yet, from an
+    ordinary core.
+    """
+    if plan.cluster:
+        cores, _ = plan.cluster.size_of(node)
+    else:
+        cores = grids.threads_of("cores")
+    cpu = plan.results.facts_for(node).get("cpu")
+    if not cpu:
+        return hpl.PLANNED_RATE * cores, "assumed"
+    cores = min(cores, cpu.get("cores") or cores)
+    return hpl.guess_rate(cpu, frozenset(cpu["isa"]), cores), "by its clock"
 
 
 def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:

@@ -34,7 +34,7 @@ from peakmark.storage import planfile, records
 from peakmark.storage.results import Results
 from peakmark.workflow import startup, status
 
-OVERRIDES = jobs.OVERRIDES
+RESOURCE_SETTINGS = jobs.RESOURCE_SETTINGS
 EVERY_CPU = 1 << 20
 """Threads of a rule that takes all cores. Snakemake reduces them to the cores that it was given."""
 TRIGGER = Path(".snakemake/peakmark-again")
@@ -77,7 +77,9 @@ class Run:
         self.has_queue = has_queue
         os.environ.pop(cleanup.OWNER, None)
         self.overrides = {
-            OVERRIDES[name]: value for name, value in overrides.items() if name in OVERRIDES
+            RESOURCE_SETTINGS[name]: value
+            for name, value in overrides.items()
+            if name in RESOURCE_SETTINGS
         }
         completed = complete(config, on_cluster=remote)
         where = None
