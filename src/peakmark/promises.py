@@ -79,8 +79,8 @@ def verdict(value: float, low: float, high: float, promised: float, unit: str) -
     missed = shortfall(value, promised, unit)
     if missed <= 0:
         return "kept"
-    ends = sorted([shortfall(low, promised, unit), shortfall(high, promised, unit)])
-    least, by, most = (significant(100 * share, 2) for share in (ends[0], missed, ends[1]))
-    if ends[0] <= 0:
+    smallest, largest = sorted([shortfall(low, promised, unit), shortfall(high, promised, unit)])
+    least, by, most = (significant(100 * share, 2) for share in (smallest, missed, largest))
+    if smallest <= 0:
         return f"undecided, {by} % short ({least} to {most})"
     return f"missed by {by} % ({least} to {most})"

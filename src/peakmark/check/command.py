@@ -230,8 +230,15 @@ def read_node(host: Host) -> NodeFacts:
     return NodeFacts(name, equipment_of(facts), is_virtual=cpu["virtualised"] is not None)
 
 
-def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRow]]:
-    """Return the equipment and the rows of this node's class in a campaign.
+class NodeClass(NamedTuple):
+    """The equipment and the rows of a class of equal nodes in a campaign."""
+
+    equipment: Equipment
+    rows: list[ClassRow]
+
+
+def read_class(campaign: Path, node: NodeFacts) -> NodeClass:
+    """Return this node's class in a campaign.
 
     The class must have the CPU of this node. Of several such classes, the one that has most in common with
     the node counts. Memory or kernel may differ, because a wrong one may be what makes the node slow.
@@ -248,20 +255,21 @@ def read_class(campaign: Path, node: NodeFacts) -> tuple[Equipment, list[ClassRo
         raise RecordError(f"{path} cannot be read ({error.strerror}): {again}") from error
     except (ValueError, TypeError, LookupError) as error:
         raise RecordError(f"{path} is damaged ({error}): {again}") from error
-    matching = [known for known in classes if known[0].cpu == node.equipment.cpu]
+    matching = [known for known in classes if known.equipment.cpu == node.equipment.cpu]
     if not matching:
-        others = " or ".join(sorted({known.cpu for known, _ in classes if known.cpu}))
+        cpus = {known.equipment.cpu for known in classes}
+        others = " or ".join(sorted(filter(None, cpus)))
         raise Unavailable(
             f"{node.name} belongs to no class of {campaign}: its CPU is {node.equipment.cpu or 'unknown'},"
             f" and theirs is {others or 'unknown'}"
         )
-    # Each class is (equipment, rows).
-    return max(matching, key=lambda known: known[0].in_common(node.equipment))
+    return max(matching, key=lambda known: known.equipment.in_common(node.equipment))
 
 
-def _class(known: Mapping[str, Any]) -> tuple[Equipment, list[ClassRow]]:
-    """Return the equipment and the rows of a class from its entry in check.json."""
-    return Equipment(**known["equipment"]), [ClassRow(**row) for row in known["rows"]]
+def _class(known: Mapping[str, Any]) -> NodeClass:
+    """Return a class from its entry in check.json."""
+    rows = [ClassRow(**row) for row in known["rows"]]
+    return NodeClass(Equipment(**known["equipment"]), rows)
 
 
 def choose(rows: Sequence[ClassRow], names: Sequence[str]) -> list[ClassRow]:
@@ -362,7 +370,10 @@ def _verdict(
 
 
 def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[CheckedRow]) -> str:
-    """Return the sentence on a slow node: row, value, expected value, tries, and possible reasons."""
+    """Return the sentence on a slow node: row, value, expected value, tries, and possible reasons.
+
+    Of several slow rows, it has the values of the first one, and the names of the others.
+    """
     first = slow[0]
     row = first.row
     values = [each.value for each in first.tries]
@@ -380,6 +391,7 @@ def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[
     )
     if len(slow) > 1:
         text += f"; also slow: {', '.join(each.row.name for each in slow[1:])}"
+    # The control group's quota as it is now, and what differs from the class, may be the reasons.
     quota = first.tries[-1].quota
     if quota is not None:
         text += f"; its control group allows {quota:.3g} CPUs"

@@ -128,13 +128,9 @@ class Cluster:
 
         No node is excluded if the chosen class has fewer nodes than the job needs.
         """
-        chosen = self.chosen
-        excluded: list[str] = []
-        if chosen is not None and len(chosen.nodes) >= count:
-            for kind in self.kinds:
-                if kind is not chosen:
-                    excluded += kind.nodes
-        return excluded
+        eligible = set(self.eligible(count))
+        every = chain.from_iterable(kind.nodes for kind in self.kinds)
+        return [node for node in every if node not in eligible]
 
     def eligible(self, count: int) -> list[str]:
         """Return the nodes that Slurm may choose for a job of ``count`` nodes.

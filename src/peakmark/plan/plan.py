@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -189,19 +189,11 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
         ConfigError: a cell is not possible on any machine, the nodes are too few for the grids, two grids
             contradict each other, or there are no cells or too many.
     """
-    nodes = cluster.nodes if cluster else local_nodes(completed.nodes)
-    rounds = pair_rounds(completed, nodes)
-    groups = groups_together(completed, cluster)
     left_out = _left_out(completed, cluster)
     # Collect the cells, except cells of reference tools that were not found.
     tools = _named_references(completed, left_out)
     cells: dict[str, Cell] = {}
-    for cell in chain(
-        _cells_of_single_nodes(completed, nodes, cluster, left_out),
-        grids.group_cells(completed, groups),
-        grids.pair_cells(completed, rounds, left_out),
-        _cells_of_ranks(completed, cluster, left_out),
-    ):
+    for cell in _cells_of_all_grids(completed, cluster, left_out):
         name = cell.instrument
         if REGISTRY[name].reference and tools[name].path is None:
             continue
@@ -218,7 +210,11 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     if cluster is not None:
         # Two-node cells come last, because a job that waits for a second free node keeps one idle.
         ordered.sort(key=_order)
-        cluster = _with_chosen_class(cluster, ordered, completed)
+        single = [cell for cell in ordered if not two_nodes(cell)]
+        cpus, memory = durations.needs(single, completed)
+        gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
+        needs_pair = len(single) < len(ordered)
+        cluster = cluster.choose(cpus, memory, needs_pair, gpus)
     ordered = [_with_memory(cell, cluster) for cell in ordered]
     return Plan(
         config=completed,
@@ -230,34 +226,26 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     )
 
 
-def _cells_of_single_nodes(
-    config: Planned, nodes: Iterable[str], cluster: Cluster | None, left_out: Collection[str]
+def _cells_of_all_grids(
+    config: Planned, cluster: Cluster | None, left_out: Collection[str]
 ) -> Iterator[Cell]:
-    """Yield the cells of each node, except cells of several nodes and of the subsystems in ``left_out``."""
+    """Yield the cells of all grids, except those of the subsystems in ``left_out``. Errors: ConfigError."""
+    nodes = cluster.nodes if cluster else local_nodes(config.nodes)
+    rounds = pair_rounds(config, nodes)
+    groups = groups_together(config, cluster)
+    # The cells of each node, then those of several nodes: groups, pairs, and ranks of MPI and HPL.
     for node in nodes:
         # In a cluster, only nodes with GPUs get GPU cells.
         skipped = set(left_out)
         if cluster is not None and not cluster.gpus_of(node):
             skipped.add("gpu")
         yield from grids.cells(config, node, on_this_machine=cluster is None, left_out=skipped)
-
-
-def _cells_of_ranks(
-    config: Planned, cluster: Cluster | None, left_out: Collection[str]
-) -> Iterator[Cell]:
-    """Yield the cells whose ranks MPI starts on the nodes of a group: those of MPI grids, then those of HPL."""
+    yield from grids.group_cells(config, groups)
+    yield from grids.pair_cells(config, rounds, left_out)
     if "mpi" not in left_out:
         ranks = groups_of_ranks(config, cluster)
         yield from grids.cells_of_ranks(config, ranks, on_this_machine=cluster is None)
         yield from grids.cells_of_hpl(config, groups_of_hpl(config, cluster))
-
-
-def _with_chosen_class(cluster: Cluster, cells: Sequence[Cell], config: Planned) -> Cluster:
-    """Return the cluster with the class of equal nodes that fits the cells best, see ``Cluster.choose``."""
-    single = [cell for cell in cells if not two_nodes(cell)]
-    cpus, memory = durations.needs(single, config)
-    gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
-    return cluster.choose(cpus, memory, needs_pair=len(single) < len(cells), gpus=gpus)
 
 
 def _with_memory(cell: Cell, cluster: Cluster | None) -> Cell:

@@ -143,32 +143,11 @@ def measure(request: Request) -> Record:
     full = files.full(request.campaign)
     if full:
         raise MeasurementError(f"{cell.id} was not measured: {full}")
-    attempts = [_Attempt(_new_context(request.campaign))]
-    failure: PeakmarkError | None = None
-    try:
-        # The lock is entered first and released last, so that the next measurement starts after cleanup.
-        with (
-            lock.held(_lock_name()),
-            _library_loaded(cell, request.campaign),
-            execute.modules_loaded(request.modules),
-        ):
-            _try(request, attempts[0])
-            # Repeat a disturbed measurement when other programs have released the CPUs.
-            patience = planfile.WAIT_S
-            while len(attempts) <= request.repeats and attempts[-1].disturbances:
-                waited = noise.wait_for_others(request.campaign, attempts[-1].spare, patience)
-                if waited is None:
-                    break
-                patience -= waited
-                attempts.append(_Attempt(_new_context(request.campaign)))
-                _try(request, attempts[-1])
-    except PeakmarkError as error:
-        failure = error
-    except OSError as error:  # the disk of the campaign or of scratch is full or broken
-        failure = MeasurementError(sentence(error))
+    attempts, failure = _measure_until_quiet(request)
     # Store a failed attempt, which is the last one. The cell fails only if its first attempt failed. If the
     # machine cannot measure the cell, this is no failed attempt: its record states the reason.
-    if failure is not None and not (len(attempts) == 1 and isinstance(failure, Unavailable)):
+    is_impossible = len(attempts) == 1 and isinstance(failure, Unavailable)
+    if failure is not None and not is_impossible:
         kept = _keep_failed(request, failure, attempts.pop())
         if not attempts:
             raise MeasurementError(
@@ -187,6 +166,36 @@ def measure(request: Request) -> Record:
         record.raw = _write_raw(request.output.with_suffix(".raw"), best.completed)
     records.write(request.output, record)
     return record
+
+
+def _measure_until_quiet(request: Request) -> tuple[list[_Attempt], PeakmarkError | None]:
+    """Measure a cell, and repeat the measurement while it is disturbed, at most ``request.repeats`` times.
+
+    Return all attempts, and the error of the last one; None if it did not fail.
+    """
+    attempts = [_Attempt(_new_context(request.campaign))]
+    try:
+        # The lock is entered first and released last, so that the next measurement starts after cleanup.
+        with (
+            lock.held(_lock_name()),
+            _library_loaded(request.cell, request.campaign),
+            execute.modules_loaded(request.modules),
+        ):
+            _try(request, attempts[0])
+            # Repeat a disturbed measurement when other programs have released the CPUs.
+            patience = planfile.WAIT_S
+            while len(attempts) <= request.repeats and attempts[-1].disturbances:
+                waited = noise.wait_for_others(request.campaign, attempts[-1].spare, patience)
+                if waited is None:
+                    break
+                patience -= waited
+                attempts.append(_Attempt(_new_context(request.campaign)))
+                _try(request, attempts[-1])
+    except PeakmarkError as error:
+        return attempts, error
+    except OSError as error:  # the disk of the campaign or of scratch is full or broken
+        return attempts, MeasurementError(sentence(error))
+    return attempts, None
 
 
 def _library_loaded(cell: Cell, campaign: Path) -> AbstractContextManager[None]:
@@ -281,9 +290,11 @@ def _try(request: Request, attempt: _Attempt) -> None:
     details: Mapping[str, object] = {}
     if measurements:
         details = measurements[0].details
+    near, far = context.activity
     attempt.disturbances = activity.find_disturbances(
         request.cell.subsystem,
-        *context.activity,
+        near,
+        far,
         details,
         is_crowded=context.is_crowded,
         spare=attempt.spare,
@@ -319,10 +330,10 @@ def _kernels(request: Request) -> Path:
 
 
 def _core_to_core(request: Request, space: Workspace, context: RecordContext) -> float | None:
-    """Return the time in s of a cache line between the first two CPUs of a reference's cell.
+    """Return the seconds that a cache line takes between the first two CPUs of a reference tool's cell.
 
-    It is None for one thread, if it cannot be measured, and where threads stay on their cores: on a
-    machine that is not virtual. peakmark's kernels measure it by themselves.
+    The time shows whether a hypervisor has moved the CPUs. It is None on a machine that is not virtual, for one
+    thread, and if it cannot be measured. peakmark's kernels measure it by themselves.
     """
     cpus = context.placed.cpus[:2] if context.placed else ()
     is_reference = request.cell.instrument not in KERNELS.values()

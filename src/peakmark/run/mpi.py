@@ -124,7 +124,9 @@ def compile_for(campaign: Path, settings: SiteMpi) -> None:
     for failure in (campaign / FOLDER).glob("no-launch-*"):
         failure.unlink()
     with execute.modules_loaded(settings.modules, settings.environment):
-        reason, mpicc = software.why_no_mpi({}), software.mpi_compiler({})
+        # No further variables: those of the site are set while the modules are loaded.
+        reason = software.why_no_mpi({})
+        mpicc = software.mpi_compiler({})
         if reason or mpicc is None:
             raise Unavailable(reason)
         folder = kernel_build.folder() / f"mpi-{_key(mpicc)}"
@@ -273,6 +275,7 @@ class Starter:
             # If srun lists no type, its message on the first one has the reason.
             for name in types or TYPES[:1]:
                 yield Launch("srun", name)
+        # After srun, mpirun is tried only if the site file chooses neither a launcher nor a type of srun.
         if not uses_srun or not (settings.launch or settings.type):
             yield Launch("mpirun")
 
@@ -328,7 +331,8 @@ class Starter:
     def _mpirun_words(self, ranks: int) -> list[str]:
         """Return the command of mpirun that starts ``ranks`` ranks on each node."""
         # Outside of a job, all ranks are on this node. mpibench places the ranks of one node by itself.
-        path, count = str(self._mpirun()), ranks * max(1, len(self.nodes))
+        path = str(self._mpirun())
+        count = ranks * max(1, len(self.nodes))
         if re.search("Open MPI|OpenRTE|PRRTE", ask(path, "--version")):
             words = ["-np", str(count), "--map-by", f"ppr:{ranks}:node", "--bind-to"]
             words += ["none" if len(self.nodes) < 2 else "core:overload-allowed"]
@@ -372,7 +376,8 @@ def _job_variables(launch: Launch, ranks: int) -> dict[str, str]:
     if launch.way == "srun":
         known: Mapping[str, str] = pair.environment()
     else:
-        # Open MPI would take the tasks of the job, one on each node, for the most ranks.
+        # Open MPI would take the tasks of the job, one on each node, for the most ranks. With SLURM_OVERLAP, the step
+        # that mpirun starts shares the CPUs of the job's other steps.
         tasks = f"{ranks}(x{os.environ.get('SLURM_JOB_NUM_NODES', '1')})"
         known = {**os.environ, "SLURM_OVERLAP": "1", "SLURM_TASKS_PER_NODE": tasks}
     return {name: value for name, value in known.items() if name.startswith("SLURM_")}
@@ -418,7 +423,9 @@ def reason_of(done: Completed) -> str:
         for line in lines:
             if re.search(pattern, line):
                 return line[:200]
-    return [*lines, f"exit code {done.returncode}"][0][:200]
+    if lines:
+        return lines[0][:200]
+    return f"exit code {done.returncode}"
 
 
 def _transport(done: Completed) -> str:

@@ -218,6 +218,7 @@ def between(before: Reading, after: Reading) -> Activity | None:
     if after.cpus:
         stolen = max(0.0, after.stolen - before.stolen)
         steal = round(stolen / (seconds * after.cpus), 4)
+    # The counters of how often CPUs were slowed down by heat become one number.
     moved = moved_counters(before.counters, after.counters)
     hot = sum(moved.pop(name, 0) for name in TIMES_HOT)
     throttled = None

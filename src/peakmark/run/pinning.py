@@ -92,20 +92,14 @@ def resolve_cell(
     if cell.word:
         cell = replace(cell, concurrency=topology.resolve(cpu_locations, cpus, cell.word))
     used = cpus[: cell.concurrency]
-    # Choose the CPUs of each of HPL's ranks on a node.
     if "ranks" in cell.options:
-        groups: dict[int, list[int]] = {}
-        for cpu in used:
-            place = cpu_locations[cpu].socket if cell.options["ranks"] == "socket" else cpu
-            groups.setdefault(place, []).append(cpu)
-        places = [",".join(map(str, group)) for group in groups.values()]
-        cell = replace(cell, options={**cell.options, "cpus": ":".join(places)})
+        cell = _with_options(cell, cpus=_cpus_of_ranks(cell, cpu_locations, used))
     # Choose the CPUs of two ranks on one node.
     if cell.variant in ON_ONE_NODE:
         used = topology.cpus_of_two(cpu_locations, cpus, same_socket=cell.variant == "same-socket")
         if not used:
             raise Unavailable(f"the job has no two cores in the {cell.variant.replace('-', ' ')}")
-        cell = replace(cell, options={**cell.options, "cpus": ",".join(map(str, used))})
+        cell = _with_options(cell, cpus=",".join(map(str, used)))
     # Choose the size of the pool.
     is_loaded = cell.workload == "LOADED"
     walks_pool = is_loaded or cell.workload in NUMA or cell.variant in POOLS
@@ -114,7 +108,7 @@ def resolve_cell(
         room = memory
         if is_loaded:
             room = memory // 2  # LOADED also has an area to chase through, and a copy of the pool
-        cell = replace(cell, options={**cell.options, "pool": pool(cell, cached, room)})
+        cell = _with_options(cell, pool=pool(cell, cached, room))
     # Choose the size of LAT's area.
     if cell.automatic:
         from peakmark.tools.programs.rambench import LINE  # late: most cells do not need rambench
@@ -122,9 +116,26 @@ def resolve_cell(
         cached = max(cpu_locations[cpu].cache_bytes for cpu in used)
         # One pointer per cache line fills a large area eight times faster than one per word, and
         # successive loads then never share a line.
-        chosen = {"area": area(cell.concurrency, cached, memory), "stride": LINE}
-        cell = replace(cell, options={**cell.options, **chosen})
+        cell = _with_options(cell, area=area(cell.concurrency, cached, memory), stride=LINE)
     return cell
+
+
+def _with_options(cell: Cell, **options: Any) -> Cell:
+    """Return the cell with these options besides its own."""
+    return replace(cell, options={**cell.options, **options})
+
+
+def _cpus_of_ranks(cell: Cell, cpu_locations: Topology, used: Sequence[int]) -> str:
+    """Return the CPUs of each of HPL's ranks on a node, which has one rank for each socket or for each core.
+
+    Commas separate the CPUs of a rank, colons the ranks: ``0,1:2,3``.
+    """
+    groups: dict[int, list[int]] = {}
+    for cpu in used:
+        place = cpu_locations[cpu].socket if cell.options["ranks"] == "socket" else cpu
+        groups.setdefault(place, []).append(cpu)
+    ranks = [",".join(map(str, group)) for group in groups.values()]
+    return ":".join(ranks)
 
 
 def area(threads: int, cached: int, memory: int) -> int:

@@ -149,15 +149,15 @@ class Job:
         return self.state in WAITING
 
 
-def jobs(of: str | None = None) -> list[Job]:
-    """Return this user's jobs that have not ended; with ``"all"`` also ended jobs that Slurm remembers.
+def jobs(states: str = "") -> list[Job]:
+    """Return this user's jobs that have not ended; with states ``"all"`` also ended jobs that Slurm remembers.
 
     squeue prints text, because for 150 jobs Slurm 22.05 writes 8 KB of text but 484 KB of JSON.
 
     Raises:
         SlurmError: Slurm does not answer.
     """
-    more = [f"--states={of}"] if of else []
+    more = [f"--states={states}"] if states else []
     fields = "--format=%i|%T|%N|%M|%k|%r"
     output = ask("squeue", "--all", "--me", "--noheader", fields, *more)
     matches = map(_JOB.fullmatch, output.splitlines())
@@ -292,6 +292,7 @@ class Partition:
 
 def _is_blocked(state: str, blocking: frozenset[str], is_reserved: bool) -> bool:
     """Return whether a state, such as ``idle*`` or ``maint``, keeps jobs away."""
+    # In allocated+, the plus stands for jobs of the node that are completing.
     name = state.rstrip("".join(SUFFIXES) + "+")
     found = {name.upper(), *(SUFFIXES.get(suffix, "") for suffix in state[len(name) :])}
     if is_reserved:
@@ -385,7 +386,8 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
 def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
     """Merge two lines of the same node, in two partitions. The longer limit counts for its jobs.
 
-    The partitions are named in ``order``, which has those that were asked for.
+    The partitions are named in the order of ``order``, which has the requested ones. If none was requested, both lines
+    are of the default partition.
     """
     both = {*partition_names(one.partition), *partition_names(other.partition)}
     limit = None
@@ -474,5 +476,5 @@ def seconds(text: str) -> int | None:
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text)
     if found is None:
         return None
-    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + rest
+    days, hours, whole_minutes, rest = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + whole_minutes) * 60 + rest

@@ -144,7 +144,7 @@ def may_succeed_later(error: SlurmError, has_jobs: bool = False) -> bool:
 
 
 def text(error: SlurmError) -> str:
-    """Return the message of sbatch on one line, without ``sbatch:`` at the start of each line."""
+    """Return the message of sbatch as one line: semicolons join its parts, each without ``sbatch: error:`` before it."""
     stripped = re.sub(r"^(sbatch: )?(error: )?", "", error.reason or error.fact)
     return re.sub(r"\s*sbatch: (error: )?|\s+(?=allocation failure:)", "; ", stripped).strip("; ")
 
@@ -337,10 +337,12 @@ def _memory_ran_out(log: str) -> bool:
     """
     try:
         with Path(log).open("rb") as stream:
-            stream.seek(max(0, stream.seek(0, 2) - LOG_BYTES))
-            return bool(_OUT_OF_MEMORY.search(stream.read().decode(errors="replace")))
+            size = stream.seek(0, 2)  # to the end of the file
+            stream.seek(max(0, size - LOG_BYTES))
+            tail = stream.read().decode(errors="replace")
     except OSError:
         return False
+    return bool(_OUT_OF_MEMORY.search(tail))
 
 
 def _store(campaign: Path, cell: Cell, reason: str, host: str, **known: Any) -> bool:

@@ -340,17 +340,13 @@ class Queue:
     # -- looking
 
     def _look(self, now: float) -> list[Ended]:
-        """Ask Slurm for the state of all jobs. Return those that have ended, and resubmit those whose node was lost."""
-        try:
-            known = {job.number: job for job in slurm.jobs("all")}
-        except slurm.SlurmError as error:
-            if self._silent_since is None:
-                self._silent_since = now
-            elif now - self._silent_since > SILENT_S:
-                self._tell("silent", f"{error}: waiting until it answers; jobs go on meanwhile")
+        """Ask Slurm for the state of all jobs, and return those that have ended or wait too long for a node.
+
+        Jobs whose node was lost are submitted again. If a job runs, ``on_start`` is called.
+        """
+        known = self._ask_for_jobs(now)
+        if known is None:
             return []
-        self._silent_since = None
-        self._messages.discard("silent")
         ended = []
         is_running = False
         for number, task in list(self.active.items()):
@@ -373,6 +369,23 @@ class Queue:
         if is_running:
             self.on_start()
         return ended + self._give_up(known, now)
+
+    def _ask_for_jobs(self, now: float) -> dict[str, slurm.Job] | None:
+        """Return number -> job for all jobs that Slurm remembers; None without an answer.
+
+        A silence is reported once it lasts for ``SILENT_S``. ``now`` is a time of ``clock``.
+        """
+        try:
+            known = {job.number: job for job in slurm.jobs("all")}
+        except slurm.SlurmError as error:
+            if self._silent_since is None:
+                self._silent_since = now
+            elif now - self._silent_since > SILENT_S:
+                self._tell("silent", f"{error}: waiting until it answers; jobs go on meanwhile")
+            return None
+        self._silent_since = None
+        self._messages.discard("silent")
+        return known
 
     def _count(self, task: Task, job: slurm.Job | None) -> None:
         """Add number, nodes and seconds of an ended job to the campaign's file ``JOBS``, if Slurm still knows the job."""
@@ -436,7 +449,7 @@ class Queue:
             # With a short ``give_up_s``, ask so often that a node that comes back in time is noticed.
             self._nodes_at = now + min(NODES_S, self.give_up_s / 4)
             self._ask_for_nodes(pending)
-        # End each job that has had too few nodes for too long.
+        # End each job that has had too few nodes for too long. ``waiting`` is states of nodes -> number of their jobs.
         ended = []
         patience = duration(self.give_up_s)
         waiting = Counter[str]()

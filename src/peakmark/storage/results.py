@@ -79,7 +79,7 @@ def rate_of_one_node(campaign: Path, cell: Cell) -> float | None:
     alone = replace(cell, variant="1-nodes").point
     for row in (f"mpi/hpl/{alone}", f"cpu/hpl/DP_none_x{cell.asked}"):
         rates = []
-        for path in (campaign / "cells" / row).glob("*/*.json"):
+        for path in (campaign / "cells" / row).glob("*/*.json"):  # NODE/REPETITION.json
             with suppress(RecordError, OSError):
                 measured = records.read(path).measurements
                 rates += [each.value for each in measured if not is_too_small(each.details)]
@@ -176,6 +176,7 @@ class Results:
 
     @cached_property
     def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+        """Return node -> its facts, and node -> why its facts are damaged."""
         return records.survey_facts(self.directory)
 
     @cached_property

@@ -359,7 +359,7 @@ class Run:
         return held
 
     def _estimate(self) -> None:
-        """Pass the expected seconds of each job to the progress bar."""
+        """Pass the expected seconds of each job to the progress bar. On a cluster, also print what will be measured."""
         seconds = self.plan.durations.total
         expected = {}
         for name in self.plan.jobs:

@@ -25,6 +25,7 @@ from snakemake_interface_common.exceptions import ApiError
 from peakmark import files, resources, slurm
 from peakmark.cell import Cell
 from peakmark.config.campaign import named
+from peakmark.config.types import SiteSlurm
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence, tell
 from peakmark.formatting import counted, duration, listed, natural, plural, short_name
 from peakmark.plan import durations, jobs
@@ -89,7 +90,7 @@ def check_folder(folder: Path) -> None:
         PeakmarkError: the disk is full.
     """
     nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-    os.scandir(nearest).close()
+    os.scandir(nearest).close()  # raises an OSError if it is no folder, or not readable
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
     if full := files.full(nearest):
@@ -199,6 +200,8 @@ def lock(directory: Path) -> int:
 
 ASK_S = 20
 """Seconds that nodes that are idle in Slurm may take to start the job that asks for their tools."""
+Tools = dict[str, Tool | None]
+"""Name of a tool -> its path and version; None if it is absent."""
 
 
 def survey(results: Results) -> dict[str, Finding]:
@@ -231,7 +234,8 @@ def other_tools(
         findings: cell id -> state of its record.
         overrides: partition, account and similar settings of the command line.
     """
-    # Short name of each node -> ids of the cells of reference tools that were not possible there.
+    # Collect the impossible cells: those that were tried with other settings of MPI than now count at once. Others may
+    # be possible if their node has another tool. ``stuck`` is the short name of each node -> ids of such cells.
     stuck = defaultdict[str, list[str]](list)
     found = {}
     settings = mpi.encoded(plan.config.site_facts.mpi)
@@ -239,11 +243,14 @@ def other_tools(
         data = findings[cell.id].data
         if data is None or data.status != "unavailable":
             continue
-        if data.context.library.get("settings", settings) != settings:
+        # Only impossible cells of MPI have settings in their record.
+        tried_with = data.context.library.get("settings", settings)
+        if tried_with != settings:
             found[cell.id] = Finding(records.OTHER_TOOL, data=data)
         elif REGISTRY[cell.instrument].reference:
             host = data.context.host
             stuck[records.node_name(host, plan.results.facts.get(host, {}))].append(cell.id)
+    # Ask the nodes for their tools, and compare these with the tools of the records.
     names = sorted({cell.instrument for cell in plan.cells} & set(REFERENCES))
     now = _tools_on(plan, stuck, names, overrides) if stuck else {}
     for node, tools in now.items():
@@ -256,28 +263,19 @@ def other_tools(
 
 def _tools_on(
     plan: Plan, nodes: Collection[str], names: Sequence[str], overrides: Mapping[str, str]
-) -> dict[str, dict[str, Tool | None]]:
+) -> dict[str, Tools]:
     """Return node -> its tools, see ``job.tools_here``, for this machine and for nodes that are idle in Slurm."""
     if plan.cluster is None:
         here = filter(slurm.is_here, nodes)
         return dict.fromkeys(here, job.tools_here(plan.results.plan, names, kernel_build.folder()))
     settings = msgspec.structs.replace(plan.config.site_facts.slurm, **overrides)
-    found: dict[str, dict[str, Tool | None]] = {}
+    found: dict[str, Tools] = {}
     try:
         known = slurm.nodes(plan.cluster.partition, settings.reservation)
         stuck = (node for node in known if short_name(node.name) in nodes)
         idle = [node.name for node in stuck if node.state == "idle"]
         if idle:
-            named = jobs.site_options(
-                settings, len(idle), limit_min=1, cpu_count=1, memory_mb=durations.PROGRAMS_MB
-            )
-            named |= {"nodelist": ",".join(idle), "immediate": str(ASK_S)}
-            path = plan.directory / "plan.json"
-            words = resources.command("measure", "--plan", str(path), "--tools", *names)
-            answers = commands.ask("srun", *jobs.command_line(named, settings), *words)
-            for line in answers.splitlines():
-                node, tools = msgspec.json.decode(line, type=tuple[str, dict[str, Tool | None]])
-                found[short_name(node)] = tools
+            found = _ask_for_tools(plan.directory / "plan.json", idle, names, settings)
     except slurm.SlurmError as error:
         tell(f"the tools of the nodes are not known: {error}")
     if missing := sorted({*nodes} - found.keys(), key=natural):
@@ -285,6 +283,31 @@ def _tools_on(
             f"{counted(missing)}: some cells were not possible there. Whether their tools are there now is "
             "asked by a run that starts while these nodes are idle"
         )
+    return found
+
+
+def _ask_for_tools(
+    plan: Path, nodes: Sequence[str], names: Sequence[str], settings: SiteSlurm
+) -> dict[str, Tools]:
+    """Return node -> its tools, from a job that srun starts at once on these nodes. Errors: SlurmError.
+
+    Args:
+        plan: the plan's file.
+        nodes: names of idle nodes.
+        names: names of the tools.
+        settings: section ``slurm`` of the site file.
+    """
+    named = jobs.site_options(
+        settings, len(nodes), limit_min=1, cpu_count=1, memory_mb=durations.PROGRAMS_MB
+    )
+    named |= {"nodelist": ",".join(nodes), "immediate": str(ASK_S)}
+    words = resources.command("measure", "--plan", str(plan), "--tools", *names)
+    answers = commands.ask("srun", *jobs.command_line(named, settings), *words)
+    found = {}
+    # Each node prints one line.
+    for line in answers.splitlines():
+        node, tools = msgspec.json.decode(line, type=tuple[str, Tools])
+        found[short_name(node)] = tools
     return found
 
 
@@ -387,7 +410,7 @@ def _end(numbers: list[str], queued: Callable[[], dict[str, str]]) -> None:
 
 
 def check_jobs(plan: Plan, overrides: Mapping[str, str], missing: Iterable[Cell]) -> None:
-    """Have Slurm check one job of each kind before any is submitted.
+    """Have Slurm check one job of each kind before any is submitted, and warn of a job that would take too long.
 
     Args:
         plan: the plan of the campaign.
@@ -397,20 +420,20 @@ def check_jobs(plan: Plan, overrides: Mapping[str, str], missing: Iterable[Cell]
     Raises:
         SlurmError: Slurm would refuse a kind of job.
     """
-    # Find the job with the longest time limit of each kind, and the job that is expected to measure longest:
-    # its seconds and the id of its first cell.
-    longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-    slowest = 0.0, ""
     missing_ids = {cell.id for cell in missing}
+    # Find the job with the longest time limit of each kind: jobs of one kind differ only in the time limit and in the
+    # names of their nodes. ``expected`` has the seconds that each job will probably measure, and the id of its first cell.
+    longest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    expected = []
     for cells in plan.jobs.values():
         left = [cell for cell in cells if cell.id in missing_ids]
         if not left:
             continue
-        slowest = max(slowest, (plan.durations.total(left), left[0].id))
+        expected.append((plan.durations.total(left), left[0].id))
         wanted = jobs.named_options(cells, plan, overrides)
         # Whether the job waits for others does not decide whether Slurm takes it.
         wanted.pop("dependency", None)
-        kind = tuple(item for item in wanted.items() if item[0] not in ("time", "nodelist"))
+        kind = tuple((key, wanted[key]) for key in wanted if key not in ("time", "nodelist"))
         # ``time`` is in minutes.
         longest[kind] = max(longest.get(kind, wanted), wanted, key=lambda each: int(each["time"]))
     # Check jobs of one node first. If Slurm refuses only jobs of two nodes, this concerns network cells.
@@ -419,8 +442,8 @@ def check_jobs(plan: Plan, overrides: Mapping[str, str], missing: Iterable[Cell]
         refusal = failures.check(wanted, options)
         if refusal and not refusal.is_temporary:
             raise slurm.SlurmError(f"{refusal.text} (asked for: {' '.join(options)})")
-    # Warn when the slowest job takes longer than the partition allows.
-    seconds, first = slowest
+    # Warn if the slowest job takes longer than the partition allows.
+    seconds, first = max(expected, default=(0.0, ""))
     cluster = plan.cluster
     if cluster and cluster.limit is not None and seconds > cluster.limit * 60:
         tell(

@@ -160,6 +160,7 @@ def _jobs(
     cells_of = defaultdict[str, list[str]](list)
     for one in standings:
         if one.job:
+            # A pending job gets an empty list, which shows that it belongs to this campaign.
             cells = cells_of[one.job.number]
             if one.state == "running":
                 cells.append(one.cell.id)
