@@ -3,6 +3,9 @@
 import ctypes
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
 
@@ -22,3 +25,14 @@ def take(propagation: str = "private") -> str | None:
     if propagation != "private":
         subprocess.run(["mount", f"--make-r{propagation}", "/"], check=True)
     return None
+
+
+@contextmanager
+def tmpfs(folder: Path, options: str) -> Iterator[Path]:
+    """Mount a file system in memory at a folder with these options while the block runs."""
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)

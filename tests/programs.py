@@ -1,8 +1,9 @@
 """Programs that a test needs or makes, and waiting for what they do."""
 
+import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,15 @@ def executable(path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o755)
     return path
+
+
+def path_without(folder: Path, places: str, names: Collection[str]) -> Path:
+    """Make a folder for PATH with links to all programs in ``places``, a PATH, but those named."""
+    folder.mkdir()
+    for place in places.split(":"):
+        if not os.access(place, os.R_OK | os.X_OK):
+            continue  # missing, or of another user
+        for program in Path(place).iterdir():
+            if program.name not in names and not (folder / program.name).is_symlink():
+                (folder / program.name).symlink_to(program)
+    return folder

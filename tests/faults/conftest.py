@@ -1,8 +1,7 @@
-"""Every test has a bench of its own; mounts are made in a namespace that ends with the tests."""
+"""Every test has a bench of its own; mounts are those of the tests' process."""
 
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,26 +17,10 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-@pytest.fixture(scope="session")
-def private_mounts() -> None:
-    """From here on, what this process mounts is seen by itself and its children only."""
+@pytest.fixture
+def small_scratch(bench: Bench) -> Iterator[None]:
+    """The bench's scratch is a disk of its own with 8 MB."""
     if reason := mounts.take():
         pytest.skip(reason)
-
-
-@pytest.fixture
-def mount(private_mounts: None) -> Iterator[Callable[..., None]]:
-    """Mount something at a folder until the test is over: ``mount(folder, "tmpfs", "size=8m")``."""
-    mounted: list[Path] = []
-
-    def do(folder: Path, kind: str, options: str, device: str = "none") -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        words = ["mount", "-t", kind, "-o", options, device, str(folder)]
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"this kernel cannot mount {kind} with {options}: {done.stderr.strip()}")
-        mounted.append(folder)
-
-    yield do
-    for folder in reversed(mounted):
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with mounts.tmpfs(bench.scratch, "size=8m"):
+        yield

@@ -17,8 +17,7 @@ exec {program} "$@"
 
 
 @pytest.mark.parametrize("instrument", TOOLS)
-def test_too_little_room_is_said_before_anything_is_written(bench, mount, instrument):
-    mount(bench.scratch, "tmpfs", "size=8m")
+def test_too_little_room_is_said_before_anything_is_written(bench, small_scratch, instrument):
     cell = disk_cell(instrument, "ALL" if instrument == "iozone" else "WS", size=64 * MIB)
     done = bench.measure(cell)
     assert done.returncode == 4
@@ -26,9 +25,8 @@ def test_too_little_room_is_said_before_anything_is_written(bench, mount, instru
 
 
 @pytest.mark.parametrize("instrument", TOOLS)
-def test_a_disk_that_fills_up_in_the_middle_gives_no_number(bench, mount, instrument):
+def test_a_disk_that_fills_up_in_the_middle_gives_no_number(bench, small_scratch, instrument):
     """Room for the file when it is looked, none when it is written."""
-    mount(bench.scratch, "tmpfs", "size=8m")
     program = str(KERNELS / instrument) if instrument == "diskbench" else shutil.which(instrument)
     if program is None:
         pytest.skip(f"{instrument} is not here")

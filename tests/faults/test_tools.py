@@ -1,7 +1,6 @@
 """Reference tools that take all memory, or end with 0 after a failure."""
 
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +8,10 @@ from pathlib import Path
 import pytest
 from bench import disk_cell, network_cell
 from tests.programs import executable, needs
+from tests.unit.tools import samples
 
 from peakmark.cell import Cell
-from peakmark.errors import Unavailable
-from peakmark.tools import REGISTRY, base
+from peakmark.tools import base
 
 # Asks for 8 GiB and touches none of it.
 GREEDY = """
@@ -52,17 +51,7 @@ ASKED += '\n[ $# -eq 2 ] && [ "$1" = --listen_port ] && exec {program} "$@"\n'
 ])  # fmt: skip
 def tool(request):
     """A cell and the real program that measures it."""
-    found = REGISTRY[request.param]
-    program = next((path for path in map(shutil.which, found.executables) if path), None)
-    if program is None:
-        pytest.skip(f"{request.param} is not here")
-    try:
-        found.find(program)
-    except Unavailable as reason:
-        if "may not open its socket" not in str(reason):
-            raise
-        pytest.skip(str(reason))
-    return CELLS[request.param], program
+    return CELLS[request.param], samples.installed(request.param).path
 
 
 def wrapper(bench, program, body):

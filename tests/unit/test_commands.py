@@ -8,13 +8,11 @@ import jsonschema
 import pytest
 import snakemake.cli
 import yaml
-from tests.unit import campaign_data as make
 from tests.unit.cases import cases
 
 from peakmark import cli
 from peakmark.config import campaign, site
 from peakmark.resources import ROOT
-from peakmark.rows import build
 
 
 @cases("workflow")
@@ -87,6 +85,7 @@ def test_help_of_a_command_shows_no_hidden_option(command, capsys):
     code, text, _ = printed(capsys, command, "--help")
     assert code == 0 and text.startswith(f"usage: peakmark {command}")
     assert "SUPPRESS" not in text and "--node  " not in text
+    assert printed(capsys, command, "--no-such-option")[0] == 2
 
 
 def test_a_wrong_command_is_told_with_all_commands(capsys):
@@ -99,61 +98,15 @@ def test_without_a_command_the_whole_help_is_printed(capsys):
     assert code == 2 and not out and "Measure:" in text and "  run  " in text
 
 
-EXPORT = ["export", "--json-lines"]
-OF_A_CAMPAIGN = [
-    ["status"], ["rows"], ["tables"], ["report"], ["bundle"],
-    ["fleet"], ["check"],
-    EXPORT, ["compare", "results/none"],
-]  # fmt: skip
-WITHOUT_ONE = {"init", "doctor", "plan", "run", "serve"}
-
-
-@pytest.mark.parametrize(
-    "words", [*OF_A_CAMPAIGN, ["measure", "--cell", "x", "--plan"]], ids=" ".join
-)
+@pytest.mark.parametrize("words", [
+    "status", "rows", "tables", "report", "bundle", "fleet", "check", "export --json-lines",
+    "compare results/none", "measure --cell x --plan",
+])  # fmt: skip
 def test_a_campaign_that_does_not_exist_is_an_error_of_every_command(
     words, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    code, out, text = printed(capsys, *words, "results/none")
+    code, out, text = printed(capsys, *words.split(), "results/none")
     assert code == 4 and not out
     assert "results/none" in text and "Traceback" not in text
     assert not any(tmp_path.iterdir())
-
-
-def test_every_command_of_a_campaign_is_tried():
-    tried = {words[0] for words in OF_A_CAMPAIGN} | {"measure"}
-    assert tried | WITHOUT_ONE == set(cli.all_commands())
-
-
-@pytest.mark.parametrize("command", sorted(cli.all_commands()))
-def test_a_wrong_option_is_wrong_usage_of_every_command(command, capsys):
-    assert printed(capsys, command, "--no-such-option")[0] == 2
-
-
-@pytest.fixture(scope="module")
-def alone_and_beside(tmp_path_factory):
-    """Two folders of one campaign, of which the second lies beside a damaged one and a file."""
-    first, second = (tmp_path_factory.mktemp("results") / "good" for _ in range(2))
-    folders = first, second, second.with_name("damaged")
-    records = make.runs("cpubench", "DP", *make.near(4e10)) + make.runs("hpl", "DP", 4e10)
-    for folder in folders:
-        build.load(make.write(folder, records))
-    *good, damaged = folders
-    files = [path for path in damaged.rglob("*") if path.is_file()]
-    assert len(files) > 10
-    for path in files:
-        path.write_bytes(b"\xff{" + path.read_bytes()[:50])
-    damaged.with_name("no folder").write_text("")
-    return good
-
-
-@pytest.mark.parametrize("command", [
-    "status {}", "tables {}", "report {}", "compare {} {}", "fleet {}", "bundle {}", "export --json-lines {}",
-    "export --openmetrics {}", "rows {}", "check {} --seconds 1",
-])  # fmt: skip
-def test_no_command_reads_a_campaign_that_it_was_not_given(command, alone_and_beside, peakmark):
-    alone, beside = (peakmark(*command.format(good, good).split()) for good in alone_and_beside)
-    said = beside.stdout + beside.stderr
-    assert "Traceback" not in said and "damaged" not in said
-    assert beside.returncode == alone.returncode and alone.returncode in (0, 3)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import mounts
 from tests.unit import campaign_data as make
 from tests.unit.hostile import CELL, KERNELS, LIMIT_S, refused
 
@@ -147,13 +148,8 @@ NO_SPACE = "No space left on device"
 @pytest.fixture
 def full_disk(tmp_path, own_mounts):
     """A results folder on a disk of its own on which nothing more has room."""
-    folder = tmp_path / "results"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", folder], check=True)
-    try:
+    with mounts.tmpfs(tmp_path / "results", "size=512k") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def fill(folder):

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.programs import executable
+from tests import mounts
+from tests.programs import executable, path_without
 
 from peakmark.resources import ROOT
 
@@ -47,16 +48,6 @@ def programs(folder, scripts):
     return str(folder)
 
 
-def path_without(folder, *names):
-    """A PATH with all programs of this machine but some, without the environment's Python."""
-    folder.mkdir()
-    for place in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
-        for program in Path(place).iterdir():
-            if program.name not in names and not (folder / program.name).is_symlink():
-                (folder / program.name).symlink_to(program)
-    return str(folder)
-
-
 def install(checkout, *words, front=None, **env):
     base = {"PATH": SYSTEM, "HOME": str(checkout), "LC_ALL": "C.UTF-8"}
     argv = [*(front or []), "bash", str(checkout / "envs" / "install.sh"), *words]
@@ -81,7 +72,7 @@ def empty_dpkg(folder):
 
 @needs_dpkg
 def test_a_user_without_rights_gets_a_command_to_paste(checkout, tmp_path):
-    path = path_without(tmp_path / "bin", "sudo", "gcc", "cc")
+    path = str(path_without(tmp_path / "bin", SYSTEM, {"sudo", "gcc", "cc"}))
     front = AS_NOBODY if os.getuid() == 0 else []
     done = install(checkout, "run", front=front, PATH=path, DPKG_ADMINDIR=empty_dpkg(tmp_path))
     assert "gcc;" in refusal(done)
@@ -124,11 +115,6 @@ def test_a_checkout_of_another_user_is_said_with_what_its_owner_does(checkout):
 
 
 def test_a_full_folder_of_temporary_files_is_said(checkout, tmp_path, own_mounts):
-    full = tmp_path / "full"
-    full.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full], check=True)
-    try:
+    with mounts.tmpfs(tmp_path / "full", "size=64k") as full:
         done = install(checkout, TMPDIR=str(full))
-    finally:
-        subprocess.run(["umount", full], check=True)
     assert f"temporary files cannot be written to {full}: it is full" in refusal(done)

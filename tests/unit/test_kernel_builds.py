@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 from tests.programs import executable, needs
 
+from peakmark.machine import software
+from peakmark.machine.host import Host
 from peakmark.run import kernel_build
+from peakmark.workflow import doctor
 
 KERNELS = Path(__file__).parents[2] / "src" / "kernels"
 FLAGS = ("CC", "AR", "CPPFLAGS", "CFLAGS", "LDFLAGS", "WERROR", "MAKEFLAGS", "MAKELEVEL")
@@ -29,15 +33,15 @@ done
 """
 
 
-def make(folder, *settings, sources=KERNELS, **variables):
-    """Run make with these variables of the environment; return what it wrote to stderr."""
+def make(folder, *settings, **variables):
+    """Run make with these variables of the environment; return what it printed."""
     clean = {name: text for name, text in os.environ.items() if name not in FLAGS}
-    argv = ["make", "-j2", "-C", str(sources), f"BUILD={folder}", *settings]
+    argv = ["make", "-j2", "-C", str(KERNELS), f"BUILD={folder}", *settings]
     done = subprocess.run(
         argv, env=clean | variables, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    return done.stderr
+    return done.stdout
 
 
 class Compiler:
@@ -130,6 +134,35 @@ def test_kernels_of_a_campaign_are_those_of_gcc(tmp_path, monkeypatch):
     )
     assert printed.returncode == 0 and "PATH=" in printed.stdout
     assert "of-a-module" not in printed.stdout
+
+
+def test_facts_of_a_build_are_those_that_make_wrote(tmp_path):
+    make(tmp_path, str(tmp_path / "build.json"), CC="gcc")
+    host = Host()
+    facts = software.collect_build(host, tmp_path)
+    assert facts == json.loads((tmp_path / "build.json").read_text()) and host.unknown == {}
+    assert "gcc" in facts["compiler"] and "-fno-tree-vectorize" in facts["isa_flags"]["scalar"]
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
+def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path):
+    old = {"CC": "gcc -Wa,-march=+noavx_vnni"}
+    last = make(tmp_path, "PROGRAMS=", "--no-print-directory", **old).splitlines()[-1]
+    words = r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)"
+    told = re.fullmatch(words, last)
+    # "unsupported instruction vpdpbusd", of binutils 2.44 "no VEX/XOP encoding for vpdpbusd".
+    assert told is not None and "vpdpbusd" in told[1], last
+    facts = software.collect_build(Host(), tmp_path)
+    assert facts["left_out"] == {"avxvnni": told[1]}
+    assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
+    assert f"built without avxvnni ({told[1]})" in doctor.examine(None, tmp_path)[0]
+    make(tmp_path, str(tmp_path / "cpubench"), **old)
+    program = tmp_path / "cpubench"
+    assert "without avxvnni" in subprocess.check_output([program, "--version"], text=True)
+    point = ["--workload", "QPDOT", "--operations", "1e6", "--isa", "sse2"]
+    warnings = json.loads(subprocess.check_output([program, *point]))["warnings"]
+    has_it = "avx_vnni" in Path("/proc/cpuinfo").read_text()
+    assert any("without AVX-VNNI" in text for text in warnings) == has_it
 
 
 @needs("musl-gcc")

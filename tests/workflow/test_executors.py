@@ -1,11 +1,10 @@
 """A scheduler that is not Slurm, by Snakemake's executor cluster-generic."""
 
 import os
-from pathlib import Path
 
 import pytest
 from tests.checkout import TINY, TO_TABLES
-from tests.programs import executable
+from tests.programs import executable, path_without
 
 SLURM = {"scontrol", "sinfo", "squeue", "sbatch", "srun"}
 QSUB = """#!/bin/sh
@@ -22,22 +21,10 @@ SUBMIT = (
 )
 
 
-def without_slurm(folder):
-    """A folder for PATH with links to the machine's programs, apart from those of Slurm."""
-    folder.mkdir()
-    for name in os.environ["PATH"].split(":"):
-        if not os.access(name, os.R_OK | os.X_OK):
-            continue  # missing, or of another user
-        for program in Path(name).glob("*"):
-            if program.name not in SLURM and not (folder / program.name).exists():
-                (folder / program.name).symlink_to(program)
-    return folder
-
-
 @pytest.fixture
 def run(checkout, tmp_path):
     """Run a campaign of a CPU cell and a network cell as jobs of a PBS."""
-    programs = without_slurm(tmp_path / "programs")
+    programs = path_without(tmp_path / "programs", os.environ["PATH"], SLURM)
     executable(programs / "qsub", QSUB.format(folder=tmp_path))
     grid = [{"workloads": ["DP"], "concurrency": [1]}]
     values = {**TINY, "cpu": grid, "memory": [], "disk": [], "repetitions": 1}

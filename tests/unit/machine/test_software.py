@@ -1,10 +1,6 @@
-"""How the programs were made and what they load: here, with older tools, and from kept outputs."""
+"""What the programs load, and what changes their results: from kept outputs."""
 
 import json
-import os
-import re
-import subprocess
-from pathlib import Path
 
 import pytest
 from tests.unit import campaign_data
@@ -13,36 +9,13 @@ from tests.unit.machine.hosts import host as folder_host
 from peakmark.machine import software
 from peakmark.machine.facts import collect
 from peakmark.machine.host import Host
-from peakmark.resources import ROOT
 from peakmark.tools import present
 from peakmark.views import appendix
-from peakmark.workflow import doctor
 
-KERNELS = ROOT / "src" / "kernels"
 LDD = (campaign_data.DATA / "ldd" / "hpcc.txt").read_text()
 
 CONFIG = "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64"
 OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": CONFIG}
-
-OLD_ASSEMBLER = "gcc -Wa,-march=+noavx_vnni"
-
-
-x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="AVX-VNNI is x86's")
-
-
-def output(*argv):
-    return subprocess.run([*map(str, argv)], check=True, capture_output=True, text=True).stdout
-
-
-def make(build, compiler, target="all", *more):
-    """What make prints when it builds ``target`` with this compiler; programs are left out."""
-    settings = [f"BUILD={build}", f"CC={compiler}", "PROGRAMS=", *more]
-    return output("make", "--no-print-directory", "-C", KERNELS, *settings, target)
-
-
-def run_cpubench(build, *options):
-    point = ("--workload", "QPDOT", "--operations", "1e6")
-    return json.loads(output(build / "cpubench", *point, *options))
 
 
 def host(outputs):
@@ -54,17 +27,6 @@ def host(outputs):
     return Host(run=run)
 
 
-def test_compiler_and_flags_as_make_wrote_them(tmp_path):
-    make(tmp_path, "gcc", str(tmp_path / "build.json"), "CFLAGS=-DA=1")
-    this = Host()
-    facts = software.collect_build(this, tmp_path)
-    assert facts == json.loads((tmp_path / "build.json").read_text())
-    assert "gcc" in str(facts["compiler"])
-    assert "-O2" in facts["flags"] and "-DA=1" in facts["flags"]
-    assert "-fno-tree-vectorize" in facts["isa_flags"]["scalar"]
-    assert this.unknown == {}
-
-
 @pytest.mark.parametrize("text", [None, "{", "{}"])
 def test_a_build_that_wrote_nothing_is_unknown(tmp_path, text):
     if text is not None:
@@ -72,24 +34,6 @@ def test_a_build_that_wrote_nothing_is_unknown(tmp_path, text):
     this = Host()
     assert set(software.collect_build(this, tmp_path).values()) == {None}
     assert "build.json" in this.unknown["build.compiler"]
-
-
-@x86
-def test_what_an_old_assembler_lacks_is_left_out_and_told(tmp_path):
-    last = make(tmp_path, OLD_ASSEMBLER).splitlines()[-1]
-    words = r"left out, as this compiler or assembler cannot make it: avxvnni \((.+)\)"
-    told = re.fullmatch(words, last)
-    # "unsupported instruction vpdpbusd", of binutils 2.44 "no VEX/XOP encoding for vpdpbusd".
-    assert told is not None and "vpdpbusd" in told[1], last
-    facts = software.collect_build(Host(), tmp_path)
-    assert facts["left_out"] == {"avxvnni": told[1]}
-    assert "avxvnni" not in facts["isa_flags"] and "avx2" in facts["isa_flags"]
-    assert f"built without avxvnni ({told[1]})" in doctor.examine(None, tmp_path)[0]
-    make(tmp_path, OLD_ASSEMBLER, str(tmp_path / "cpubench"))
-    assert "without avxvnni" in output(tmp_path / "cpubench", "--version")
-    warnings = run_cpubench(tmp_path, "--isa", "sse2")["warnings"]
-    has_it = "avx_vnni" in Path("/proc/cpuinfo").read_text()
-    assert any("without AVX-VNNI" in text for text in warnings) == has_it
 
 
 def test_libraries_that_results_depend_on():

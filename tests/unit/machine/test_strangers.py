@@ -53,12 +53,15 @@ def test_without_its_width_low_power_memory_has_no_limit_but_a_reason(tmp_path, 
     assert f"a channel of {kind} may have" in words and "memory.bytes_per_transfer" in words
 
 
-@pytest.mark.parametrize(("kind", "location"), [
-    ("dimm", "channel {channel} slot {row}"),
-    ("rank", "csrow {row} channel {channel}"),  # amd64_edac counts chip selects
+@pytest.mark.parametrize(("kind", "location", "count"), [
+    ("dimm", "channel {channel} slot {row}", 8),
+    ("rank", "csrow {row} channel {channel}", 8),  # amd64_edac counts chip selects
+    ("dimm", "branch {row} channel {channel} slot 0", 16),
 ])  # fmt: skip
 @pytest.mark.parametrize("memory", ["Registered-DDR4", "Unbuffered-DDR5"])
-def test_edac_names_modules_or_ranks(tmp_path, kind, location, memory):
+def test_edac_names_modules_or_ranks_and_channels_or_branches(
+    tmp_path, kind, location, count, memory
+):
     files = {}
     for number in range(16):
         row, channel = divmod(number, 8)
@@ -66,16 +69,7 @@ def test_edac_names_modules_or_ranks(tmp_path, kind, location, memory):
         files[f"{place}/dimm_location"] = location.format(row=row, channel=channel)
         files |= {f"{place}/size": "16384", f"{place}/dimm_mem_type": memory}
     facts = hardware.collect_memory(host(tmp_path, files))
-    assert (facts["channels"], facts["channels_source"], facts["type"]) == (8, "EDAC", memory)
-
-
-def test_channels_of_branches_are_not_one(tmp_path):
-    files = {}
-    for number in range(4):
-        place = f"{EDAC}/mc0/dimm{number}"
-        files[f"{place}/dimm_location"] = f"branch {number // 2} channel {number % 2} slot 0"
-        files |= {f"{place}/size": "4096", f"{place}/dimm_mem_type": "Fully-Buffered-DDR2"}
-    assert hardware.collect_memory(host(tmp_path, files))["channels"] == 4
+    assert (facts["channels"], facts["channels_source"], facts["type"]) == (count, "EDAC", memory)
 
 
 def arm(root, kinds, lscpu="", implementer="0x41"):

@@ -16,7 +16,7 @@ KINDS = [
     {"cpus": 8, "memory": 4000, "nodes": ["n1", "n2", "n3", "n4"]},
     {"cpus": 16, "memory": 4000, "nodes": ["big1", "big2"]},
 ]
-NODES = ("n1", "n2", "n3", "n4", "big1", "big2")
+NAMED = where(nodes=("n1", "n2", "n3", "n4", "big1", "big2"), kinds=KINDS)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def shared(planned, site):
     """Plan a disk grid on two classes of nodes that share scratch."""
 
     def plan(there=None, **grid):
-        there = there or where(nodes=NODES, kinds=KINDS)
+        there = there or NAMED
         return planned(there, disk=[{**DISK, **grid}], fan_out="node", site=site)
 
     return plan
@@ -92,7 +92,7 @@ def ranks(planned, library):
 
 
 def test_ranks_run_on_the_first_nodes_of_each_class(ranks):
-    one = ranks(where(nodes=NODES, kinds=KINDS), nodes=[2, 3, "all"])
+    one = ranks(NAMED, nodes=[2, 3, "all"])
     assert {cell.point for cell in one.cells if cell.node == "big1"} == {
         "ALLREDUCE-2-nodes_8B_x2", "ALLREDUCE-2-nodes_1KiB_x2", "BARRIER-2-nodes_none_x2",
     }  # fmt: skip
@@ -114,23 +114,15 @@ def test_slurm_chooses_the_nodes_of_ranks_too(ranks):
     assert {jobs.eligible(cells, one)[1] for cells in one.jobs.values()} == {2, 4}
 
 
-@pytest.fixture
-def systems(planned, library):
-    """Plan HPL over nodes, which are found to have hpcc."""
-
-    def plan(there, **keys):
-        grid = {
-            "workloads": ["DP"],
-            "concurrency": [1],
-            "references": {"hpl": {"repetitions": 1, **keys}},
-        }
-        return planned(there, cpu=[grid], fan_out="node", tools_on="nodes")
-
-    return plan
+def hpl(**keys):
+    """Keys of a configuration that solves a system over nodes, which are found to have hpcc."""
+    references = {"hpl": {"repetitions": 1, **keys}}
+    grid = {"workloads": ["DP"], "concurrency": [1], "references": references}
+    return {"cpu": [grid], "fan_out": "node", "tools_on": "nodes"}
 
 
-def test_hpl_takes_the_share_of_the_memory_of_all_nodes(systems):
-    one = systems(where(nodes=NODES, kinds=KINDS), nodes=[1, 2, "all", 64], memory=0.5)
+def test_hpl_takes_the_share_of_the_memory_of_all_nodes(planned, library):
+    one = planned(NAMED, **hpl(nodes=[1, 2, "all", 64], memory=0.5))
     of_nodes = {}
     for cell in one.cells:
         if cell.workload == HPL:
@@ -150,34 +142,13 @@ def test_hpl_takes_the_share_of_the_memory_of_all_nodes(systems):
     assert all(cell_of(cell.to_json()) == cell for cell in one.cells)
 
 
-def test_the_rate_of_one_node_predicts_that_of_several(systems, folder):
-    one = systems(where(kinds=KINDS), nodes=[1, 2], memory=0.5)
+def test_the_rate_of_one_node_predicts_that_of_several(planned, library):
+    one = planned(where(kinds=KINDS), **hpl(nodes=[1, 2], memory=0.5))
     (single,) = [cell for cell in one.cells if cell.variant == "1-nodes"]
     known = struct(single, [measurement(single, "rate", 5e11)])
     records.write(one.results.record_path(single), known)
     said = describe(one)
     assert "HPL, 2 nodes: N = 22848 in about 8 s, if one reaches 500 GFLOP/s (measured)" in said
-
-
-@pytest.mark.parametrize(("there", "keys", "words"), [
-    (where(kinds=KINDS), {"nodes": [64]}, r"nodes is \[64\]: the largest class of equal nodes has 4 nodes"),
-    (where(), {"nodes": [2], "memory": 0}, "a share of the memory, above 0 and at most 0.95"),
-    (where(), {"nodes": []}, r"numbers of nodes, such as \[1, 2, 4, all\]"),
-    (where(), {"memory": 0.5}, "has memory or ranks without nodes: add nodes"),
-])  # fmt: skip
-def test_what_hpl_cannot_solve_is_refused(there, keys, words, systems):
-    with pytest.raises(ConfigError, match=words):
-        systems(there, **keys)
-
-
-def test_one_machine_is_one_node():
-    config = {
-        "cpu": [{"workloads": ["DP"], "concurrency": [1], "references": {"hpl": {"nodes": [2]}}}]
-    }
-    with pytest.raises(
-        ConfigError, match=r"nodes is \[2\]: .* has 1 node; without --slurm it is this machine"
-    ):
-        plan_module.make({"campaign": "c", **config})
 
 
 @pytest.mark.parametrize(("variant", "base", "nodes", "one_file"), [
@@ -192,25 +163,34 @@ def test_a_variant_names_its_nodes(variant, base, nodes, one_file):
     assert parts == (base, nodes, one_file) and parts.text == variant
 
 
-@pytest.mark.parametrize(("grid", "words"), [
-    ({"together": True}, r"numbers of nodes, such as \[1, 2, 4, all\]"),
-    ({"one_file": True}, "one_file needs together"),
-    ({"together": [2], "one_file": True, "fill": "new"}, "one_file excludes"),
-    ({"together": [2], "references": {"iozone": {}}}, "only fio"),
-    ({"together": [2], "one_file": True, "references": {"fio": {}}}, "no reference tool"),
-    ({"together": [0]}, "together"),
-])  # fmt: skip
-def test_what_cannot_start_together_is_refused(grid, words, shared):
-    with pytest.raises(ConfigError, match=words):
-        shared(**grid)
+def disk(**keys):
+    return {"disk": [{**DISK, **keys}]}
+
+
+TWO = disk(together=[2])
 
 
 @pytest.mark.parametrize(("there", "config", "words"), [
-    (where(), {}, "needs named nodes"),
-    (where(nodes=NODES, kinds=KINDS), {"site": None}, "scratch_shared: true"),
-    (where(nodes=NODES, kinds=KINDS), {"fan_out": "cell"}, "set fan_out to node"),
+    (where(kinds=KINDS), hpl(nodes=[64]), r"nodes is \[64\]: the largest class of equal nodes has 4 nodes"),
+    (where(), hpl(nodes=[2], memory=0), "a share of the memory, above 0 and at most 0.95"),
+    (where(), hpl(nodes=[]), r"numbers of nodes, such as \[1, 2, 4, all\]"),
+    (where(), hpl(memory=0.5), "has memory or ranks without nodes: add nodes"),
+    (NAMED, disk(together=True), r"numbers of nodes, such as \[1, 2, 4, all\]"),
+    (NAMED, disk(together=[0]), "together"),
+    (NAMED, disk(one_file=True), "one_file needs together"),
+    (NAMED, disk(together=[2], one_file=True, fill="new"), "one_file excludes"),
+    (NAMED, disk(together=[2], one_file=True, references={"fio": {}}), "no reference tool"),
+    (NAMED, disk(together=[2], references={"iozone": {}}), "only fio"),
+    (where(), TWO, "needs named nodes"),
+    (NAMED, TWO | {"site": None}, "scratch_shared: true"),
+    (NAMED, TWO | {"fan_out": "cell"}, "set fan_out to node"),
 ])  # fmt: skip
-def test_where_nodes_cannot_start_together_is_said(there, config, words, planned, site):
-    known = {"fan_out": "node", "site": site, **config}
+def test_what_nodes_cannot_do_together_is_refused(there, config, words, planned, site, library):
     with pytest.raises(ConfigError, match=words):
-        planned(there, disk=[{**DISK, "together": [2]}], **known)
+        planned(there, **{"fan_out": "node", "site": site, **config})
+
+
+def test_one_machine_is_one_node():
+    words = r"nodes is \[2\]: .* has 1 node; without --slurm it is this machine"
+    with pytest.raises(ConfigError, match=words):
+        plan_module.make({"campaign": "c", **hpl(nodes=[2])})

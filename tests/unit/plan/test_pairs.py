@@ -7,13 +7,11 @@ import pytest
 from tests.unit.campaign_data import cell_of
 from tests.unit.plan.planned import NETWORK, where
 
-from peakmark import slurm
 from peakmark.errors import ConfigError
 from peakmark.plan import jobs
 from peakmark.plan import plan as plan_module
 from peakmark.plan.cluster import rounds
 from peakmark.plan.plan import describe
-from peakmark.slurm import commands
 from peakmark.storage import planfile
 
 NODES = ("n1", "n2", "n3", "n4")
@@ -73,16 +71,6 @@ def test_mpi_measures_pairs_too(planned, monkeypatch):
 def test_pairs_need_two_named_nodes(nodes, planned):
     with pytest.raises(ConfigError, match=r"network\[0\]\.pairs"):
         planned(where(nodes=nodes), network=grid("all"))
-
-
-def test_switches_that_have_all_nodes_tell_nothing(monkeypatch):
-    topology = (
-        "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
-        "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n"
-    )
-    below = {"n[1-2]": "n1\nn2\n", "n[1-4]": "n1\nn2\nn3\nn4\n"}
-    monkeypatch.setattr(commands, "ask", lambda *argv: below.get(argv[-1], topology))
-    assert slurm.switches() == {"leaf1": ["n1", "n2"]}
 
 
 def together(**keys):

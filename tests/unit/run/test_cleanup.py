@@ -10,6 +10,7 @@ from pathlib import Path
 from socket import gethostname
 
 import pytest
+from tests import mounts
 from tests.programs import wait_for
 
 from peakmark import files
@@ -167,12 +168,9 @@ with cleanup.private_directory(Path({str(place)!r})) as directory:
 
 
 def test_a_read_only_scratch_is_said_with_what_to_do(place, own_mounts):
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", place], check=True)
-    try:
-        with (
-            pytest.raises(MeasurementError, match=f"{place}: Read-only file system; set scratch:"),
-            cleanup.private_directory(place),
-        ):
-            pass
-    finally:
-        subprocess.run(["umount", place], check=True)
+    with (
+        mounts.tmpfs(place, "ro"),
+        pytest.raises(MeasurementError, match=f"{place}: Read-only file system; set scratch:"),
+        cleanup.private_directory(place),
+    ):
+        pass

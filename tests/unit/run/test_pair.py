@@ -93,3 +93,15 @@ def test_two_nodes_outside_of_a_slurm_job_are_not_possible(tmp_path, monkeypatch
     words = "needs two nodes of one Slurm job"
     with pytest.raises(Unavailable, match=words), pair.across(server(SERVER), tmp_path, None, 1):
         pass
+
+
+@pytest.mark.parametrize(("script", "is_ready"), [
+    ("echo welcome; echo ready; cat", True),
+    ("echo welcome", False),
+    ("exec cat", False),
+])  # fmt: skip
+def test_readiness_is_a_line_of_its_own(script, is_ready):
+    pipes = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    with subprocess.Popen(["sh", "-c", script], bufsize=0, **pipes) as process:
+        assert pair.prints(process, "ready", 0.5) == is_ready
+        process.stdin.close()

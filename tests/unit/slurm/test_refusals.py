@@ -206,16 +206,6 @@ def test_a_node_may_have_another_name_than_its_host(monkeypatch, node, told, is_
     assert slurm.is_here(node) == is_here
 
 
-def test_what_names_the_controller_is_kept(monkeypatch):
-    kept = {"SLURM_CONF": "/opt/slurm.conf", "SLURM_CONF_SERVER": "ctl:6817"}
-    for name, value in {**kept, "SLURM_TIME_FORMAT": "%s", "SINFO_FORMAT": "%n"}.items():
-        monkeypatch.setenv(name, value)
-    found = slurm.environment()
-    assert (
-        kept.items() <= found.items() and not {"SLURM_TIME_FORMAT", "SINFO_FORMAT"} & found.keys()
-    )
-
-
 def test_blocks_of_nodes_are_as_switches(programs):
     blocks = [
         "BlockName=b1 BlockIndex=0 Nodes=n1,n2 BlockSize=2",

@@ -92,14 +92,6 @@ def test_an_edited_or_cut_record_is_seen(tmp_path, change, state):
     assert "\n" not in finding.reason
 
 
-def test_a_copied_record_is_seen(tmp_path):
-    path = stored(tmp_path)
-    copy = path.with_name("1.json")  # of another repetition
-    copy.write_text(path.read_text())
-    finding = records.look(copy, dataclasses.replace(CELL, repetition=1))
-    assert finding.state == DAMAGED and "another cell" in finding.reason
-
-
 def test_set_aside_keeps_every_one_with_its_output(tmp_path):
     for number, value in enumerate((1e8, 2e8)):
         path = stored(tmp_path, value=value)

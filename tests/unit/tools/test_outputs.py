@@ -158,6 +158,34 @@ def test_details(case, metric, expected):
         assert found.get(key) == (pytest.approx(value) if type(value) is float else value), key
 
 
+def rows_of(cell, recorded, **changes):
+    """The rows of an execution that measures several: what its kernel printed, with some values changed."""
+    printed = json.loads((samples.DATA / f"{recorded}.json").read_text())
+    done = Completed((), 0, json.dumps(printed | changes), "")
+    return REGISTRY[cell.instrument].parse(cell, done).measurements
+
+
+def test_each_mix_of_latency_under_load_is_a_row_with_its_points():
+    """Printed on two cores, with --reads 100,50 --rates 2."""
+    rows = rows_of(samples.cell("rambench", "LOADED", "", None, 2), "loaded")
+    assert [(row.variant, len(row.details["points"])) for row in rows] == [("r100", 3), ("r50", 3)]
+    for row in rows:
+        assert (row.unit, row.value) == ("s", row.details["points"][-1][1])
+        assert all(point[2] > 0.99 for point in row.details["points"])
+    assert rows[0].details["store"] == "streaming"
+
+
+def test_each_operation_on_files_is_a_row():
+    of = samples.cell("diskbench", "META", "", None, 2, seconds=0.1)
+    rows = rows_of(of, "metadata")
+    values = {row.variant: row.value for row in rows}
+    assert values == {"create": 16207.0, "stat": 198972.0, "unlink": 44655.0}
+    kinds = {(row.workload, row.block, row.metric, row.unit) for row in rows}
+    assert kinds == {("META", None, "metadata", "1/s")} and rows[0].details["filesystem"] == "nfs"
+    with pytest.raises(ParseError, match="value is missing"):
+        rows_of(of, "metadata", rows=[{"variant": "create", "value": 1.0}, {"variant": "stat"}])
+
+
 def test_hpl_says_what_a_small_matrix_lacks_for_a_share_of_the_limit():
     (said,) = [text for text in samples.parse("hpl/hpcc-x2").warnings if "N =" in text]
     assert "N = 2688 in 0.28 s" in said and "budget_s" in said and "xhpl" in said

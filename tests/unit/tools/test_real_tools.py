@@ -3,13 +3,9 @@
 import os
 from contextlib import ExitStack
 
-import pytest
 from tests.unit.cases import cases
-from tests.unit.hostile import KERNELS
 from tests.unit.tools import samples
-from tests.unit.tools.samples import cell
 
-from peakmark.errors import Unavailable
 from peakmark.run import execute, pair
 from peakmark.tools import REGISTRY
 
@@ -20,17 +16,7 @@ CPUS = (min(os.sched_getaffinity(0)),)
 def run(cell, directory):
     """As measure does it, without lock, record or facts."""
     instrument = REGISTRY[cell.instrument]
-    names = instrument.executables
-    path = instrument.on_path(None if instrument.reference else str(KERNELS / names[0]))
-    if path is None:
-        pytest.skip(f"{' or '.join(names)} is not here")
-    try:
-        tool = instrument.find(path)
-    except Unavailable as reason:
-        if "may not open its socket" not in str(reason):
-            raise
-        pytest.skip(str(reason))
-    assert tool.path == path
+    tool = samples.installed(cell.instrument)
     assert tool.version
     invocation = instrument.prepare(cell, tool, samples.workspace(directory, CPUS))
     with ExitStack() as stack:
@@ -51,18 +37,3 @@ def test_the_real_tool(of, tmp_path):
     known = {cell.workload, "RS", "WS", "RR", "WR", "LAT-TCP", "LAT-UDP", "LAT-ICMP"}
     assert {row.workload for row in parsed.measurements} <= known
     assert all(row.value > 0 for row in parsed.measurements)
-
-
-def test_a_missing_instruction_set_is_no_failure(tmp_path):
-    """The kernel ends with 77, which measure takes for Unavailable."""
-    if not (KERNELS / "cpubench").exists():
-        pytest.skip("the kernels are not built")
-    neon = cell("cpubench", "DP", "", None, 1, seconds=0.05, isa="neon")
-    tool = REGISTRY["cpubench"].find(str(KERNELS / "cpubench"))
-    space = samples.workspace(tmp_path, CPUS)
-    command = REGISTRY["cpubench"].prepare(neon, tool, space)
-    done = execute.run(command, tmp_path)
-    if done.returncode == 0:
-        pytest.skip("this processor has NEON")
-    assert done.returncode == 77 and 77 not in command.ok_codes
-    assert "neon" in done.stderr.lower()
