@@ -18,11 +18,11 @@ CEILINGS = {
     "limits": 5_670,
     "machine": 9_250,
     "plan": 8_370,
-    "rows": 23_030,
+    "rows": 23_092,
     "slurm": 4_610,
     "run": 11_170,
     "storage": 2_940,
-    "tools": 16_770,
+    "tools": 16_776,
     "views": 26_388,
     "workflow": 6_040,
 }

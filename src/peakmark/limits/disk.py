@@ -47,8 +47,9 @@ def limit(question: Question) -> Limit:
         case = "paths"
     elif interface is None and not disks:  # no fact says what holds the scratch directory
         case = "disk"
-    names = {"file_system": str(filesystem), "disks": disks, "paths": paths}
-    return question.unknown(case, **datasheet, **names)
+    return question.unknown(
+        case, **datasheet, file_system=str(filesystem), disks=disks, paths=paths
+    )
 
 
 def _by_seek(question: Question) -> Limit | None:

@@ -379,7 +379,8 @@ def column(workload: str) -> str:
 def levels(question: Question) -> list[Level]:
     """Return this machine's data caches, L1 first."""
     lines = cache_lines(question)
-    threads = max(1, question.cores[0] or 1)  # one on each core: two on one core share its caches
+    cores, _ = question.cores
+    threads = max(1, cores or 1)  # one on each core: two on one core share its caches
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
     every = []
     for cache in sorted(caches, key=lambda cache: int(cache["level"])):
@@ -433,6 +434,7 @@ def _narrowest(
         clock: clock of the cores.
     """
     needed = column(question.workload)
+    _, cores_source = question.cores
     # Without the width of each path, the narrowest one is unknown.
     for level in way:
         if not level.line.get(needed):
@@ -455,7 +457,7 @@ def _narrowest(
         clock.origin,
         clock=clock.name,
         detail=detail,
-        cores=question.cores[1],
+        cores=cores_source,
     )
 
 
@@ -559,7 +561,8 @@ def by_cores(
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
     """Return the bandwidth of the fastest memory that a processor of this core design can have; None if unknown.
 
-    A design has a line in sockets.csv for each family of processors, which the CPU's model name chooses. It is unknown for a core design that sockets.csv lacks. ``detail`` is printed in brackets after the formula.
+    A design has a line in sockets.csv for each family of processors, which the CPU's model name chooses. A design
+    without such a line has no bound. ``detail`` is printed in brackets after the formula.
     """
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))

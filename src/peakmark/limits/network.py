@@ -27,6 +27,7 @@ def limit(question: Question) -> Limit:
         return _latency(question, loopback)
     if loopback:
         return question.unknown("loopback")
+    # ``note`` is a remark on the speed of the interface, or says why it has none.
     stated, note = question.site_of_host.network.speed_bps, question.fact("network", "speed_note")
     rate = question.known("network", "speed_bps")
     if rate is None:

@@ -213,9 +213,9 @@ def _kinds(host: Host) -> list[Facts]:
     kinds = _arm_kinds(host) or _intel_kinds(host)
     if len(kinds) < 2:
         return []
-    ordered = sorted(kinds.items(), key=lambda kind: kind[1][0])  # by the first CPU of each kind
     facts = []
-    for name, cpus in ordered:
+    for name in sorted(kinds, key=lambda name: kinds[name][0]):  # by the first CPU of each kind
+        cpus = kinds[name]
         maximum = _highest(host, cpus)
         facts.append(
             {"name": f"{len(cpus)} x {name}", "cpus": ",".join(map(str, cpus)), "maximum": maximum}
@@ -226,6 +226,7 @@ def _kinds(host: Host) -> list[Facts]:
 def _arm_kinds(host: Host) -> dict[str, list[int]]:
     """Return name -> CPUs of each kind of Arm core; empty on other processors, which have no CPU part."""
     kinds: dict[str, list[int]] = {}
+    # /proc/cpuinfo lists for each CPU these three lines, in this order.
     cpu, implementer = 0, ""
     line = r"(?m)^(processor|CPU implementer|CPU part)\s*:\s*(\S+)"
     for field, text in re.findall(line, host.read("/proc/cpuinfo") or ""):

@@ -154,7 +154,8 @@ def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
 def _memory_limit(host: Host) -> int | None:
     """Return the smallest memory limit in bytes of this process's cgroup and its parents; None without a limit.
 
-    ``memory.high`` counts as a limit, because above it the kernel reclaims memory and delays processes.
+    ``memory.high`` counts as a limit, because above it the kernel reclaims memory and delays processes. Version 1 of
+    cgroups shows a number above ``UNLIMITED`` if there is no limit, which ``collect`` ignores.
     """
     names = {1: ("memory.limit_in_bytes",), 2: ("memory.max", "memory.high")}
     limits = []

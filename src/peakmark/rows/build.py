@@ -44,7 +44,9 @@ def judge(results: Results) -> CampaignFrames:
     """Return the frames of a campaign, computed from its records; ``schema`` lists their columns."""
     name = results.config.report.tables
     layout = layouts.load(name) if name else None
-    runs, rows = build_rows(read_runs(results), results, layout.value if layout else "median")
+    # What tables show of the repetitions.
+    centre = layout.value if layout else "median"
+    runs, rows = build_rows(read_runs(results), results, centre)
     rows, warnings = add_warnings(rows, runs, results)
     nodes = list_nodes(rows, results)
     rows = add_verdicts(rows, runs, nodes)
@@ -86,6 +88,7 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
         try:
             return schema.read(campaign)
         except RecordError:
+            # Damaged frames are computed again, if the campaign has records.
             if not (campaign / "plan.json").is_file():
                 raise
     began = time.time() - TICK_S

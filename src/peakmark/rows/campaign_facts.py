@@ -173,6 +173,7 @@ def outputs_of(results: Results) -> dict[str, str]:
             if path.is_file():
                 with path.open(encoding="utf-8", errors="replace") as stream:
                     begin = "".join(islice(stream, OUTPUT_LINES))
+                # splitlines() also splits at signs that end no line of a file, such as form feeds.
                 lines = begin.splitlines()[:OUTPUT_LINES]
                 found[instrument] = "\n".join(map(printable, lines))
                 break
@@ -266,6 +267,7 @@ def failed_attempts(results: Results) -> Iterator[tuple[SharedFailure, str]]:
     answered = {record.cell.id for record in results.records}
     for record in results.attempts:
         what = "failed, repeated later" if record.cell.id in answered else "failed"
+        # The host may be another than the node that was planned.
         reason = f"{record.data.reason} ({record.data.context.host})"
         name = f"{record.cell.instrument} {record.cell.point}"
         yield SharedFailure(name, what, reason), record.cell.place

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from statistics import median_high
 from typing import Any
@@ -91,8 +91,13 @@ def residual(measured: RowRuns) -> Messages:
     """Report a residual of HPL that is too large for a valid solution."""
     residuals = measured.values_of("residual")
     if residuals and max(residuals) >= HPL_THRESHOLD:
-        values = {"residual": max(residuals), "allowed": HPL_THRESHOLD}
-        yield message("wrong-result", Trust.NO, case="residual", **values)
+        yield message(
+            "wrong-result",
+            Trust.NO,
+            case="residual",
+            residual=max(residuals),
+            allowed=HPL_THRESHOLD,
+        )
 
 
 def scatter(measured: RowRuns) -> Messages:
@@ -146,6 +151,7 @@ def drift_of(values: Sequence[float]) -> statistics.Drift | None:
 def few(measured: RowRuns) -> Messages:
     """Report that a row has a single run, whose spread is not known."""
     row = measured.row
+    # A report may have printed one number without its runs, so more repetitions cannot be asked for.
     if row.n == 1 and row.printed_in:
         yield message("few", Trust.CARE, case="printed")
     elif row.n == 1:
@@ -220,13 +226,14 @@ def limited_disk(measured: RowRuns) -> Messages:
     limits = json.loads(measured.runs[0].io_limits or "{}")
     way = "write" if row.workload.startswith("W") else "read"
     block = row.block_bytes or 1
-    is_latency = row.table == "disk_latency"
-    # Each thread waits for one operation at a time.
-    operations = row.concurrency / row.value if is_latency else row.value
-    # The value of a throughput row is in B/s: the bytes of a block give its operations.
-    if row.table == "disk_throughput":
+    # Operations per second, which are the value of an IOPS row.
+    operations = row.value
+    if row.table == "disk_throughput":  # its value is in B/s
         operations /= block
-    # Unit of a limit -> the rate of the row in B/s or 1/s, the name of the limit, and the unit's factor.
+    elif row.table == "disk_latency":  # each thread waits for one operation at a time
+        operations = row.concurrency / row.value
+    # Unit of the message -> rate of the row in B/s or 1/s, name of its limit, factor from the limit to the unit.
+    # Operations times block is the rate in bytes, for all three tables.
     rates = {"MB/s": (operations * block, "bps", 1e-6), "IOPS": (operations, "iops", 1.0)}
     for unit, (used, name, factor) in rates.items():
         limit = limits.get(f"{way}_{name}")
@@ -237,15 +244,17 @@ def limited_disk(measured: RowRuns) -> Messages:
 
 def counters(measured: RowRuns) -> Messages:
     """Report the counters of ``counters.csv`` that increased during the runs, on each node."""
+    # Counter -> its warning (code, case, trust). A counter without subsystems matters to rows of all.
     warning_of = {}
     for line in data.table("counters"):
         subsystems = line["subsystem"].split()
         if not subsystems or measured.row.subsystem in subsystems:
             warning_of[line["counter"]] = (line["code"], line["case"], line["trust"])
     for noise_of_host in measured.noises:
-        # (warning, device) -> number of the run -> events in it
+        # (warning, device) -> number of the run -> events in it. Counters with the same warning are added up.
         events: dict[tuple[Any, str], Counter[int]] = defaultdict(Counter)
         for number, run in enumerate(noise_of_host.runs):
+            # A name is device and counter, such as ``eth0 rx_errors``.
             for name, count in run["counters"].items():
                 device, _, counter = name.partition(" ")
                 if counter in warning_of:
@@ -265,15 +274,17 @@ def slow_gpu(measured: RowRuns) -> Messages:
     """
     if measured.row.subsystem != "gpu" or measured.row.concurrency < 2:
         return
+    is_time = measured.row.unit == "s"
     gpus = {gpu["index"]: gpu for gpu in measured.fact("gpu", "gpus") or ()}
     # Number of a GPU -> share by which it was slower than the usual one, in each repetition.
     behind: dict[int, list[float]] = defaultdict(list)
     for text in measured.texts("points"):
+        # Model -> number of a GPU -> its speed in this repetition. A text lists [number, value, clock] of each GPU.
         speeds_of_model: dict[str, dict[int, float]] = defaultdict(dict)
         for index, value, _ in json.loads(text):
             number = int(index)
             model = gpus.get(number, {}).get("name", "GPU")
-            speeds_of_model[model][number] = 1 / value if measured.row.unit == "s" else value
+            speeds_of_model[model][number] = 1 / value if is_time else value
         for speeds in speeds_of_model.values():
             usual = median_high(speeds.values())
             for number, speed in speeds.items():
@@ -299,12 +310,7 @@ def disturbed(measured: RowRuns) -> Messages:
     for noise_of_host in measured.noises:
         runs, where = noise_of_host.long_runs, noise_of_host.where
         others = [run["others"] for run in runs]
-        busy = words("hidden")
-        # Without runs that were long enough there is no worst one, and no busy process to name.
-        worst = max(runs, key=lambda run: float(run["others"]), default={"busy": 0})
-        if worst["busy"]:
-            users = words("other-users", users=worst["users"]) if worst["users"] else ""
-            busy = words("busy", busy=worst["busy"], users=users)
+        busy = busy_processes(runs)
         yield from measured.repeated(
             "other-load", others, least=activity.OTHERS, where=where, busy=busy
         )
@@ -321,6 +327,19 @@ def disturbed(measured: RowRuns) -> Messages:
         )
         hot = [float(run["hot"] or 0) for run in runs]
         yield from measured.repeated("slowed-down", hot, trust=Trust.CARE, where=where, case="hot")
+
+
+def busy_processes(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return words on the processes that were busy in the run in which other programs used most CPUs.
+
+    If none was seen, the words say that they were short-lived or hidden.
+    """
+    # Without runs there is no worst one, and no busy process to name.
+    worst = max(runs, key=lambda run: float(run["others"]), default={"busy": 0})
+    if not worst["busy"]:
+        return words("hidden")
+    users = words("other-users", users=worst["users"]) if worst["users"] else ""
+    return words("busy", busy=worst["busy"], users=users)
 
 
 def neighbours(measured: RowRuns) -> Messages:
@@ -373,8 +392,9 @@ def below_nominal(measured: RowRuns) -> Messages:
     if has_wide and seen >= LOWEST_DESIGNED * nominal:
         judged = idle_clock(measured) or seen
     if judged < (1 - activity.MATTERS) * nominal:
-        values = {"clock": judged, "nominal": nominal}
-        yield message("slowed-down", Trust.CARE, case="below-nominal", **values)
+        yield message(
+            "slowed-down", Trust.CARE, case="below-nominal", clock=judged, nominal=nominal
+        )
 
 
 def seen_clock(measured: RowRuns) -> float | None:
@@ -441,7 +461,8 @@ def pool_in_cache(measured: RowRuns) -> Messages:
     if not (is_pool and caches and pools):
         return
     last = max(caches, key=lambda cache: int(cache["level"]))
-    # If the placement is not known, each thread is assumed to have its own last-level cache.
+    # Bytes of the last-level caches that the threads reach. If their placement is not known, each thread is assumed
+    # to have its own cache.
     assumed = last["size"] * min(last["count"], row.concurrency)
     held = max(measured.values_of("placed_cache_bytes"), default=assumed)
     if min(pools) < LEAST_POOL * held:

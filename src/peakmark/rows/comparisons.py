@@ -104,14 +104,20 @@ def pairs_of_table(
         # A layout may print two blocks as two workloads.
         heading = "Workloads" if word == "of_workload" else topic
         yield grouped(pairs.assign(**dict.fromkeys(differing, "")), heading, *names)
-    # A row with other settings than the kernel's is no reference for it.
+    yield from pairs_with_references(rows, labels.table)
+
+
+def pairs_with_references(rows: pd.DataFrame, table: Table) -> Iterator[pd.DataFrame]:
+    """Yield for each reference tool its rows in pairs with those of peakmark's kernel at the same points."""
+    own = rows[rows["is_own"]]
+    # A row with other settings than the kernel's (warning ``otherwise``) is no reference for it.
     is_compared = rows["is_comparable"] & ~rows["warnings"].str.contains(r"\botherwise\b")
-    for program in labels.table.references:
+    for program in table.references:
         of_program = rows[is_compared & rows["instrument"].eq(program.instrument)]
         if of_program.empty:
             continue
         pairs = paired(own, of_program, ["point"])
-        yield grouped(pairs, "Reference", labels.table.own.heading, program.heading)
+        yield grouped(pairs, "Reference", table.own.heading, program.heading)
 
 
 def choices_of(
@@ -267,11 +273,12 @@ def judge(
     is_significant = log_p <= math.log(CHANCE / max(1, tested + is_tested.sum()))
     # With three points or more, any gap suffices.
     needed = groups["points"].map(gaps).fillna(0.0)
-    ways = []
+    # For each direction, the smallest gap and the smallest factor of the group decide.
+    is_faster = []
     for gap, factor in ((groups["gap"], groups["least"]), (groups["gap_back"], 1 / groups["most"])):
         is_apart = gap.gt(0) & (is_significant | gap.ge(needed))
-        ways.append(factor.gt(LEAST_DIFFERENCE) & (is_apart | ~is_tested))
-    direction = np.select([*ways, groups["is_level"]], [1.0, -1.0, 0.0], np.nan)
+        is_faster.append(factor.gt(LEAST_DIFFERENCE) & (is_apart | ~is_tested))
+    direction = np.select([*is_faster, groups["is_level"]], [1.0, -1.0, 0.0], np.nan)
     certainty = groups["n"].map(CERTAINTY).fillna(TESTED_WORDS)
     return groups.assign(direction=direction, certainty=certainty)
 
@@ -365,17 +372,19 @@ def words_for(pairs: pd.DataFrame, every: pd.DataFrame, columns: Sequence[str]) 
     if not columns or len(pairs) == len(every):
         return ""
     column, *inner = columns
+    # Words of this column that the same words of the inner columns follow are listed together.
     names: dict[str, list[str]] = defaultdict(list)
     for word, of_word in pairs.groupby(column, sort=False):
-        names[words_for(of_word, every[every[column].eq(word)], inner)].append(str(word))
+        inner_words = words_for(of_word, every[every[column].eq(word)], inner)
+        names[inner_words].append(str(word))
     texts = []
-    for below, words in names.items():
+    for inner_words, words in names.items():
         text = ""
         # A word is empty if its column names the choices, or if the points have no such part.
         if any(words):
             # A word for threads may be ``on 8 cores``.
             text = " " if words[0].startswith("on ") else f" {POINT[column]} "
-        texts.append(text + listed(with_one_noun(words)) + below)
+        texts.append(text + listed(with_one_noun(words)) + inner_words)
     return ",".join(texts)
 
 

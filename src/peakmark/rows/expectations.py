@@ -63,6 +63,7 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
         equipment = nodes.iloc[0][[*Equipment._fields]].fillna("").to_dict()
         headlines = _headlines(own[own["place"].isin(known)], nodes)
         listed = []
+        # The headlines first, then all other places. A promised value makes its row a headline too.
         for place in dict.fromkeys([*headlines, *known]):
             row = known[place]
             row["is_headline"] = place in headlines or row["promised"] is not None
@@ -129,6 +130,7 @@ def _row(
         promised: point -> value that the site file promises.
     """
     first = lines.iloc[0]
+    # Find the record of the row on the first node, whose command stands for all nodes of the class.
     asked = str(first["concurrency_word"] or first["concurrency"])
     block = None if pd.isna(first["block_bytes"]) else int(first["block_bytes"])
     record = commands.get(
@@ -215,6 +217,7 @@ def judge_promises(rows: pd.DataFrame, promised: Mapping[str, str]) -> list[dict
         usable = matching[schema.is_usable(matching) & matching["unit"].eq(promise.unit)]
         for node in nodes:
             entry = {"promise": promise.text, "node": node, "point": "", "amount": promise.amount}
+            # The verdict without a usable row.
             entry["verdict"] = "not measured" if node else "no row with these words and this unit"
             of_node = usable[usable["node"].eq(node)].sort_values("value")
             if len(of_node):
@@ -233,6 +236,7 @@ def is_of(rows: pd.DataFrame, promise: Promise) -> pd.Series:
     found = rows["subsystem"].eq(subsystem) & rows["workload"].eq(workload)
     # A row without a value has no unit.
     found &= rows["unit"].fillna("").isin(["", promise.unit])
+    # A word is a variant, a size, or a concurrency such as ``x8`` or ``xcores``.
     asked = rows["concurrency_word"].where(
         rows["concurrency_word"].ne(""), rows["concurrency"].astype("str")
     )

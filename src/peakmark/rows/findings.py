@@ -37,6 +37,8 @@ FEW_ROWS = 3
 """Workloads with at most this many rows share a sentence on their best and worst configuration."""
 MOST_JOINED = 4
 """Largest number of workloads with few rows that share a sentence; more of them have none."""
+Tables = dict[str, tuple[Labels, pd.DataFrame]]
+"""Name of a table -> (labels, rows with the columns of ``comparisons.add_words``)."""
 WAYS = {"R": "Reading", "W": "Writing", "RW": "Copying"}
 """Workload without its last letter, which is the order of access -> the name of both orders together."""
 
@@ -49,17 +51,7 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
         layout: layout of the report, whose words the sentences use.
     """
     frames = replace(frames, rows=add_disturbances(frames.rows, frames.warnings))
-    tables: dict[str, tuple[Labels, pd.DataFrame]] = {}
-    for name, every in frames.rows.groupby("table", sort=False):
-        table, rows = BY_NAME[str(name)], every
-        # With many nodes, the sentences are about a typical one, without its name.
-        if rows["node"].nunique() > MANY:
-            rows = rows_of_typical_node(rows).assign(node="any")
-        # A layout may show only some of the programs.
-        if layout and layout.programs_of(table):
-            rows = rows[rows["is_own"] | rows["instrument"].isin(layout.programs_of(table))]
-        labels = labels_of(layout, table_of(layout, table, rows))
-        tables[table.name] = labels, comparisons.add_words(rows, labels)
+    tables = labelled_tables(frames.rows, layout)
     compared = compare(tables, layout)
     lines: list[dict[str, Any]] = []
     for name, (labels, rows) in tables.items():
@@ -80,21 +72,35 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
     return schema.typed("findings", pd.DataFrame(lines))
 
 
+def labelled_tables(rows: pd.DataFrame, layout: Layout | None) -> Tables:
+    """Return for each table the labels, and the rows that the sentences are about."""
+    tables = {}
+    for name, every in rows.groupby("table", sort=False):
+        table, shown = BY_NAME[str(name)], every
+        # With many nodes, the sentences are about a typical one, without its name.
+        if shown["node"].nunique() > MANY:
+            shown = rows_of_typical_node(shown).assign(node="any")
+        # A layout may show only some of the programs.
+        if layout and layout.programs_of(table):
+            shown = shown[shown["is_own"] | shown["instrument"].isin(layout.programs_of(table))]
+        labels = labels_of(layout, table_of(layout, table, shown))
+        tables[table.name] = labels, comparisons.add_words(shown, labels)
+    return tables
+
+
 def calm_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that are neither wrong nor disturbed."""
     return rows[schema.is_right(rows) & rows["disturbances"].eq("")]
 
 
-def compare(
-    tables: dict[str, tuple[Labels, pd.DataFrame]], layout: Layout | None
-) -> dict[Any, pd.DataFrame]:
+def compare(tables: Tables, layout: Layout | None) -> dict[Any, pd.DataFrame]:
     """Return name of a table -> its pairs, as ``comparisons.judged`` returns them.
 
     All tables are judged at once, so that the correction for the number of tests covers all of them. A table
     without pairs has no entry.
 
     Args:
-        tables: name of a table -> (labels, rows with the columns of ``comparisons.add_words``).
+        tables: labels and rows of all tables.
         layout: layout of the report, which may ask for further comparisons.
     """
     found = []
@@ -145,13 +151,7 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         way = WAYS.get(row.workload[:-1])
         if way:
             ways[name.replace(labels.workload(row), way, 1)].append(row)
-    # Join the workloads with few rows. A sentence on many of them would say little.
-    few = [name for name, members in groups.items() if len(members) <= FEW_ROWS]
-    joined: list[Line] = []
-    for name in few:
-        joined += groups.pop(name)
-    if 1 <= len(few) <= MOST_JOINED:
-        groups[listed(few)] = joined
+    join_small_groups(groups)
     # Both orders are compared only if both were measured.
     for name, members in ways.items():
         if len({row.workload for row in members}) > 1:
@@ -159,6 +159,19 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for name, members in groups.items():
         if len(members) > 1 and any(row.is_right for row in members):
             yield best_and_worst(labels, capitalised(name), members)
+
+
+def join_small_groups(groups: dict[str, list[Line]]) -> None:
+    """Join the groups of at most ``FEW_ROWS`` rows; if they are more than ``MOST_JOINED``, remove them.
+
+    A sentence on so many workloads would say little.
+    """
+    few = [name for name, members in groups.items() if len(members) <= FEW_ROWS]
+    joined: list[Line] = []
+    for name in few:
+        joined += groups.pop(name)
+    if 1 <= len(few) <= MOST_JOINED:
+        groups[listed(few)] = joined
 
 
 def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str, Any]:
@@ -272,7 +285,8 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     own = rows[rows["is_own"]].dropna(subset="block_bytes")
     same = ["of_workload", "node", "variant", "concurrency", "band"]
     values = own.groupby(same, dropna=False)["value"]
-    factors = (values.max() / values.min())[values.size() > 1]
+    has_several = values.size().gt(1)
+    factors = (values.max() / values.min())[has_several]
     of_workloads = factors.groupby("of_workload").agg(["min", "max"])
     ranked = of_workloads.sort_values("min", ascending=False)
     others = ranked["max"].iloc[1:].max()
@@ -313,10 +327,12 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
     measured = rows[rows["n"].gt(0) & rows["variant"].ne(TOGETHER)]
     if measured.empty:
         return
+    slow = frames.fleet[frames.fleet["table"].eq(name)]
+    if slow.empty:
+        yield no_slow_link(measured)
     # Here a point is a place: pairs of nodes share it if workload, variant, block and concurrency are equal.
     points = measured["place"]
     line_at = dict(zip(points, schema.lines(measured), strict=True))
-    slow = frames.fleet[frames.fleet["table"].eq(name)]
     ordered = slow.sort_values("behind", ascending=False, kind="stable")
     # The point at which each node or pair is furthest behind.
     worst = ordered.drop_duplicates(["kind", "name"])
@@ -337,10 +353,13 @@ def link_sentences(frames: schema.CampaignFrames, labels: Labels) -> Iterator[di
         of_place = measured[points.eq(part.point)]
         text = f"{found.full_sentence}{on_disturbed(of_place)}"
         yield {"topic": "Links", "text": text}
-    if worst.empty:
-        # The pairs of the first point stand for all: their names are ``client+server``.
-        pairs = measured[points.eq(points.iloc[0])]["node"]
-        nodes = set("+".join(pairs).split("+"))
-        found = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)
-        text = f"{found.full_sentence}{on_disturbed(measured)}"
-        yield {"topic": "Links", "text": text}
+
+
+def no_slow_link(measured: pd.DataFrame) -> dict[str, Any]:
+    """Return the sentence that no node and no pair of nodes is slow, for the rows of pairs that were measured."""
+    # The pairs of the first place stand for all: their names are ``client+server``.
+    places = measured["place"]
+    pairs = measured[places.eq(places.iloc[0])]["node"]
+    nodes = set("+".join(pairs).split("+"))
+    found = message("no-slow-link", nodes=len(nodes), links=len(pairs), beyond=DELTA)
+    return {"topic": "Links", "text": f"{found.full_sentence}{on_disturbed(measured)}"}

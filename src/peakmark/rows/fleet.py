@@ -94,6 +94,7 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
         place=places_of(rows),
         is_judged=schema.is_usable(rows) & ~schema.is_pair(rows) & rows["n"].ge(LEAST_REPETITIONS),
     )
+    # Compare the nodes of each class. A distance is that from which on a node would be called slow.
     verdicts: dict[Place, SlowRow] = {}
     distances = pd.Series(math.nan, index=rows.index)
     for _, of_class in rows[rows["is_judged"]].groupby("node_class"):
@@ -102,18 +103,22 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
         logs = logs_of(values_of(of_class, runs), times)
         verdicts |= slow_rows(logs)
         distances[of_class.index] = of_class["place"].map(smallest_distances(logs))
+    # A line for each slow row, in the order of the fields of ``SlowRow``.
     columns = ["behind", "behind_low", "behind_high", "behind_p"]
     index = pd.MultiIndex.from_tuples([*verdicts], names=["node", "place"])
     slow = pd.DataFrame([*verdicts.values()], index=index, columns=columns, dtype=float)
+    # Rows of references share node and place with the kernel's, and are not judged.
     places = pd.MultiIndex.from_frame(rows[["node", "place"]])
     numbers = slow.reindex(places).set_axis(rows.index).where(rows["is_own"])
     return rows.assign(is_slow=numbers["behind"].notna(), distance=distances, **numbers)
 
 
 def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
-    """Add to each node the number of its rows with a value, and the number in which it was judged.
+    """Add to each node the numbers of its rows: with a value (``rows``), in which it was judged (``judged``), and of
+    these the disturbed ones (``disturbed``).
 
-    Also add how many of the latter were disturbed, and the median of their smallest distances.
+    Also add ``distance``: the median, over the rows in which it was judged with its class, of the distance from
+    which on it would be called slow.
 
     A row of a pair counts for both nodes. In such rows a node is judged if it has at least
     ``LEAST_PARTNERS`` partners, and the place has at least ``LEAST_PAIRS`` pairs.
@@ -124,18 +129,21 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame
     class_size = candidates.groupby(["node_class", "place"])["node"].transform("size")
     compared = candidates[class_size.ge(LEAST_NODES)]
     points = warnings.loc[schema.is_disturbance(warnings), "point"]
-    disturbed = compared.loc[compared["point"].isin(points), "node"].value_counts()
+    is_disturbed = compared["point"].isin(points)
+    disturbed = compared.loc[is_disturbed, "node"].value_counts()
     # Rows of pairs, with a line for each of the two nodes.
     pairs = rows[schema.shows_link(rows)]
     ends = pairs.assign(node=pairs["node"].str.split("+")).explode("node")
     partners = ends.groupby(["place", "node"])["point"].transform("size")
     pairs_of_place = pairs.groupby("place")["point"].transform("size")[ends.index]
-    judged_in_pairs = ends["node"][partners.ge(LEAST_PARTNERS) & pairs_of_place.ge(LEAST_PAIRS)]
+    is_judged = partners.ge(LEAST_PARTNERS) & pairs_of_place.ge(LEAST_PAIRS)
+    judged_in_pairs = ends.loc[is_judged, "node"]
     measured = pd.concat([single["node"], ends["node"]]).value_counts()
     judged = pd.concat([compared["node"], judged_in_pairs]).value_counts()
     for name, counts in (("rows", measured), ("judged", judged), ("disturbed", disturbed)):
         nodes[name] = nodes["node"].map(counts).fillna(0).astype("Int64")
-    return nodes.assign(distance=nodes["node"].map(compared.groupby("node")["distance"].median()))
+    distances = compared.groupby("node")["distance"].median()
+    return nodes.assign(distance=nodes["node"].map(distances))
 
 
 def places_of(rows: pd.DataFrame) -> pd.Series:
@@ -234,6 +242,7 @@ def smallest_distances(of_class: ClassLogs) -> dict[Hashable, float]:
         _, scale, freedom = _bulk(medians)
         # Without the slow node, the bulk has at most one node less than the class.
         freedom = min(freedom, np.isfinite(medians).sum() - 2.0)
+        # The median must be so far beyond the other nodes, and the better end of its interval behind by ``DELTA``.
         beyond_others = stats.t.isf(p, freedom) * _standard_error(scale, freedom)
         width = np.nanmedian(medians - better_ends)
         distances.append(max(beyond_others, np.log1p(DELTA) + width))
@@ -386,7 +395,7 @@ def list_slow_parts(
     behind = {name: frozenset(nodes) for name, nodes in known.items()}
     found = [pd.DataFrame()]
     for key, pairs in of_links.groupby(["table", "place"], sort=False):
-        by_time = {pair: values for (pair, _), values in values_of(pairs, runs).items()}
+        by_time = {pair: values for (pair, _place), values in values_of(pairs, runs).items()}
         # Keep the order of the rows: the order of the runs must not decide how ties are listed.
         measured = {pair: by_time[pair] for pair in pairs["node"]}
         name, point = map(str, key)
@@ -421,10 +430,13 @@ def slow_parts(
         is_healthy = ~(pairs["client"].isin(slow.index) | pairs["server"].isin(slow.index))
         logs = pairs["log"].where(is_healthy)
         usual = logs.groupby(pairs["uplinks"]).transform("quantile", quantile)
+        # If no healthy pair crosses as many uplinks, all pairs stand for them.
         behind = pairs["log"] - usual.fillna(pairs["log"].quantile(quantile))
         slow = slow_nodes(pairs.assign(behind=behind), slow.index)
-    pairs = pairs.assign(behind=behind)[is_healthy]
-    return pd.concat([parts_of("node", slow, sign), parts_of("pair", slow_pairs(pairs), sign)])
+    # Pairs are judged by the last pass, if both their nodes seemed healthy before it.
+    healthy_pairs = pairs.assign(behind=behind)[is_healthy]
+    found = [parts_of("node", slow, sign), parts_of("pair", slow_pairs(healthy_pairs), sign)]
+    return pd.concat(found)
 
 
 def frame_of_pairs(
@@ -458,6 +470,7 @@ def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
         pairs: frame of pairs with the column ``behind``.
         suspected: nodes that seemed slow before; pairs with them say nothing about their partners.
     """
+    # Two lines for each pair: one for each of its nodes, with the other node as its partner.
     ends = pd.concat(
         [
             pairs.assign(node=pairs["client"], partner=pairs["server"]),
@@ -470,9 +483,12 @@ def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
         values = of_node.to_numpy()
         interval = statistics.median_interval(values)
         if len(values) >= LEAST_PARTNERS and interval.low > DELTA:
-            low, high = interval.low, interval.high
-            middle = statistics.median(values)
-            lines[node] = {"low": low, "behind": middle, "high": high, "pairs": len(values)}
+            lines[node] = {
+                "low": interval.low,
+                "behind": statistics.median(values),
+                "high": interval.high,
+                "pairs": len(values),
+            }
     return pd.DataFrame.from_dict(lines, orient="index", columns=PART_COLUMNS, dtype=float)
 
 

@@ -167,6 +167,7 @@ class LayoutLabels(Labels):
         layout_table = self._table_of(row)
         if layout_table is None:
             return super().workload(row)
+        # Number of threads of a column, 0 if it shows any number -> its heading.
         headings: dict[int, str] = {}
         for column in layout_table.columns:
             is_own = column.instrument == self.table.own.instrument
@@ -255,6 +256,7 @@ def with_medians(own: pd.DataFrame) -> pd.DataFrame:
     order, ``median_of_nodes``, and ``behind``: the share by which a node is worse than its class. Of a slow row,
     ``behind`` is as it was judged.
     """
+    # Number the groups: class by class, and in a class in the order of the rows.
     in_order = own[["node_class", "place"]].sort_values("node_class", kind="stable")
     group = in_order.groupby(["node_class", "place"], sort=False).ngroup()
     usable = own.assign(group=group)[is_usable(own)]
@@ -296,18 +298,19 @@ def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.Da
 
     For a rate, the row with the most threads is chosen; if threads are pinned, with at most one per core.
     For a time, it is the row with the fewest threads, so that no request waits for another. Only the
-    first variant in the table is considered.
+    first variant in the table is considered, and of HPL over nodes only the last one.
     """
-    # Choose the variant, the block, at most one thread for each core, and the number of threads.
-    # Of HPL over nodes it is the last variant, on most nodes.
+    table = BY_NAME[headline.table]
+    # The first variant; of HPL over nodes the last one, which is on most nodes.
     variants = rows["variant"].tail(1) if headline.workload == HPL else rows["variant"].head(1)
     rows = rows[rows["variant"].eq(variants.squeeze())]
     if rows["block_bytes"].notna().any():
         blocks = rows["block_bytes"]
         rows = rows[blocks.eq(blocks.min() if headline.smallest else blocks.max())]
-    cores = nodes["cores"].max()
-    if SUBSYSTEMS[BY_NAME[headline.table].subsystem].pinned and rows["concurrency"].le(cores).any():
-        rows = rows[rows["concurrency"].le(cores)]
-    is_time = BY_NAME[headline.table].lower_is_better
-    ordered = rows.sort_values("concurrency", ascending=is_time, kind="stable")
+    # With pinned threads, at most one for each core, if there are such rows.
+    fits_cores = rows["concurrency"].le(nodes["cores"].max())
+    if SUBSYSTEMS[table.subsystem].pinned and fits_cores.any():
+        rows = rows[fits_cores]
+    # Fewest threads first for a time, most threads first for a rate. The first row of each node counts.
+    ordered = rows.sort_values("concurrency", ascending=table.lower_is_better, kind="stable")
     return ordered.drop_duplicates("node").sort_index()

@@ -195,6 +195,7 @@ def add_reasons(
         results: records and facts of the campaign.
     """
     classes = nodes.set_index("node")["class"]
+    # Index of a line of ``fleet`` -> its reasons as JSON. All slow nodes of a class and subsystem have the same.
     texts: dict[Any, str] = {}
     # Reasons belong to a node and subsystem. A line with a table is about pairs of nodes.
     is_node = fleet["kind"].eq("node") & fleet["table"].eq("")
@@ -233,11 +234,11 @@ def facts_that_matter(
 
     If the hosts differ in a fact, the text lists all values: ``A or B``.
     """
-    known: dict[str, dict[str, None]] = {}
+    known: dict[str, set[str]] = {}
     for host in hosts:
         for name, text in flat(results.facts.get(host)):
             if matters(name, subsystem, instrument):
-                known.setdefault(fact(name)["title"], {})[text] = None
+                known.setdefault(fact(name)["title"], set()).add(text)
     return {title: " or ".join(sorted(texts)) for title, texts in known.items()}
 
 
@@ -257,8 +258,8 @@ def distinctive_facts(facts: pd.DataFrame, slow: Sequence[str]) -> Iterator[Mess
         is_shared = len(own) == len(slow) and own.nunique() == 1
         if not is_shared or others.isin(own).any():
             continue
+        # Text of the fact -> number of healthy nodes that have it; empty for those whose fact is unknown.
         usual = others.value_counts()
-        # Healthy nodes whose fact is unknown.
         usual[""] = healthy - len(others)
         # A fact that differs on every node is an identifier (a serial number), not a cause.
         if 2 * usual.max() <= healthy:

@@ -105,9 +105,8 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
     longest, shortest = (of_band[READINGS].transform(name).T for name in ("max", "min"))
     count = of_band["record"].transform("nunique")
     is_narrow = longest.max() < GAP * shortest.min()
-    is_band = count.ge(max(LEAST_RUNS, LEAST_SHARE * runs["record"].nunique())) & (
-        is_narrow | count.eq(count.max())
-    )
+    is_frequent = count.ge(max(LEAST_RUNS, LEAST_SHARE * runs["record"].nunique()))
+    is_band = is_frequent & (is_narrow | count.eq(count.max()))
     medians: pd.Series[Any] = of_band[READINGS[0]].transform("median")
     return medians.where(is_band)
 
@@ -121,7 +120,9 @@ def distance_of(band: float | None) -> str:
     """Return in words how far apart the CPUs of a band probably are; empty without a band."""
     if band is None:
         return ""
-    return words(f"distance {next(case for most, case in DISTANCES.items() if band <= most)}")
+    # ``DISTANCES`` is sorted by time, and its last time is infinite.
+    case = next(case for most, case in DISTANCES.items() if band <= most)
+    return words(f"distance {case}")
 
 
 def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -59,17 +59,12 @@ _COLUMNS = [
 def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
-    They are those of the usual runs of peakmark's kernel. At a point where the kernel has none, they are
-    those of the first other program. The clock is the median of the runs, as the value is: a clock drifts
-    between runs, and the rate with it.
+    They are those of ``runs_for_limits``. The clock is the median of these runs, as the value is: a clock
+    drifts between runs, and the rate with it.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
-    counted = runs[runs["is_usual"]]
-    is_own = counted["instrument"].eq(counted["table"].map(kernel_of))
-    has_own = counted["point"].isin(counted.loc[is_own, "point"])
-    first = counted[is_own | ~has_own].drop_duplicates("point")[ROW]
-    chosen = counted.merge(first, on=ROW)
+    chosen = runs_for_limits(runs)
     texts = chosen[["store", "isa", "link"]]
     # ``clock_hz`` replaces a clock during the work that was misread. An unknown one stays unknown. An empty
     # text becomes unknown too, so that the first known one is taken.
@@ -91,6 +86,15 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     return points.join(facts, on="point").join(places, on="point")
 
 
+def runs_for_limits(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the usual runs of one program at each point: of peakmark's kernel or, if it has none, of the first other."""
+    usual = runs[runs["is_usual"]]
+    is_own = usual["instrument"].eq(usual["table"].map(kernel_of))
+    has_own = usual["point"].isin(usual.loc[is_own, "point"])
+    program = usual[is_own | ~has_own].drop_duplicates("point")[ROW]
+    return usual.merge(program, on=ROW)
+
+
 def best_places(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point the cores, sockets, NUMA nodes and cache that its threads could use.
 
@@ -99,8 +103,9 @@ def best_places(runs: pd.DataFrame) -> pd.DataFrame:
     """
     placed = runs[runs["placed_cores"].notna()]
     # The NUMA nodes are a JSON list: one with more commas has more nodes.
-    most_first = placed.assign(nodes=placed["placed_numa_nodes"].str.count(",")).sort_values(
-        ["placed_cores", "placed_sockets", "nodes"], ascending=False, kind="stable"
+    commas = placed["placed_numa_nodes"].str.count(",")
+    most_first = placed.assign(commas=commas).sort_values(
+        ["placed_cores", "placed_sockets", "commas"], ascending=False, kind="stable"
     )
     columns = {
         "placed_cores": "cores",
@@ -115,6 +120,20 @@ def best_places(runs: pd.DataFrame) -> pd.DataFrame:
 def kernel_of(table: str) -> str:
     """Return the instrument of a table's own program, usually peakmark's kernel."""
     return BY_NAME[table].own.instrument
+
+
+class Answer(NamedTuple):
+    """Limit of a point on one host.
+
+    Attributes:
+        host: the host; None if no host of the point has facts.
+        limit: the limit.
+        question: what the limit was computed from.
+    """
+
+    host: str | None
+    limit: Limit
+    question: Question
 
 
 def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
@@ -152,40 +171,35 @@ def limit_of(point: Any, unequal: str, results: Results) -> dict[str, Any]:
     }
 
 
-def best_answer(point: Any, results: Results) -> tuple[str | None, Limit, Question]:
-    """Return (host, limit, question) for the host with the best limit: the highest rate or the lowest time.
+def best_answer(point: Any, results: Results) -> Answer:
+    """Return the answer for the host with the best limit: the highest rate or the lowest time.
 
     The limits of the hosts may differ. The best is taken, so that no host can exceed the limit. An unknown
     limit counts as the best.
     """
 
-    def share_of_one(found: tuple[str | None, Limit, Question]) -> float:
-        """Return the share of the limit in (host, limit, question) that a value of 1 reaches.
-
-        It is smallest for the best limit.
-        """
-        return found[1].share(1.0) or 0.0
+    def share_of_one(found: Answer) -> float:
+        """Return the share of the limit that a value of 1 reaches. It is smallest for the best limit."""
+        return found.limit.share(1.0) or 0.0
 
     return min(answers_of(point, results), key=share_of_one)
 
 
-def answers_of(point: Any, results: Results) -> list[tuple[str | None, Limit, Question]]:
-    """Return (host, limit, question) for each host that measured a point and has facts.
-
-    If no host has facts, return a single triple, whose host is None.
-    """
-    answers: list[tuple[str | None, Limit, Question]] = []
+def answers_of(point: Any, results: Results) -> list[Answer]:
+    """Return an answer for each host that measured a point and has facts; a single one if no host has facts."""
+    answers = []
     measured = [] if point.hosts is None else sorted(point.hosts, key=natural)
     known = [host for host in measured if host in results.facts]
     for host in known or [None]:
         question = question_of(point, host, results)
         limit = answer(question, point)
         # No value can be above its limit, so the clock during the work was misread. Use the one before or after.
+        # This needs a higher clock before or after the work.
         is_above = question.clock_loaded and (limit.share(point.median) or 0) > ABOVE
         if is_above and (point.clock_idle_hz or 0) > point.clock_work_hz:
             question = replace(question, clock_hz=point.clock_idle_hz, clock_loaded=False)
             limit = answer(question, point)
-        answers.append((host, limit, question))
+        answers.append(Answer(host, limit, question))
     return answers
 
 

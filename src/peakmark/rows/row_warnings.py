@@ -39,7 +39,7 @@ FIXED_SETTINGS: Mapping[str, Mapping[str, str]] = {"hpl": {"instruction set": "t
 """Program -> title of a setting -> its value, for settings that the configuration cannot change."""
 WRONG = "wrong: "
 """Beginning of a note on a printed value that must not be used."""
-WHOLE_ROW = ("loopback",)
+WHOLE_POINT = ("loopback",)
 """Codes of warnings that are about all programs of a point, not about one."""
 
 
@@ -108,6 +108,7 @@ def measured_points(
 
     Lines take far more memory than their frame: those of about ``schema.PART`` runs are made at a time.
     """
+    # Number of runs of each point, in the order of the rows. Their sum so far tells the part of a point.
     sizes = runs["point"].value_counts().reindex(rows["point"].unique(), fill_value=0)
     for _, part in sizes.groupby(sizes.cumsum() // schema.PART):
         of_rows, of_runs = rows["point"].isin(part.index), runs["point"].isin(part.index)
@@ -205,21 +206,29 @@ def above_limit(point: MeasuredPoint) -> Messages:
     """Report runs above the limit of their row, which were left out."""
     for instrument, measured in point.measured.items():
         runs = [run for run in point.left_out[instrument] if run.above_limit]
+        # The case chooses the message's text.
         case = "left-out-bound" if measured.row.limit_kind == "at_most" else "left-out"
         trust = trust_of(len(runs), measured.row.n + len(runs))
         for run in runs:
-            values = {"share": run.share, "number": run.repetition + 1}
-            yield message("above-limit", trust, case=case, about=instrument, **values)
+            yield message(
+                "above-limit",
+                trust,
+                case=case,
+                about=instrument,
+                share=run.share,
+                number=run.repetition + 1,
+            )
 
 
 def row_placements(point: MeasuredPoint) -> Messages:
     """Report the placement of the CPUs in each row that has one; runs of other placements were left out."""
     for instrument, measured in point.measured.items():
-        if distance := distance_of(measured.row.band):
+        band = measured.row.band
+        if distance := distance_of(band):
+            # Runs are left out for their placement, or because they are above the limit.
             others = sum(not run.above_limit for run in point.left_out[instrument])
             trust = trust_of(others, measured.row.n + others)
-            values = {"time": measured.row.band, "distance": distance}
-            yield message("placement", trust, about=instrument, **values)
+            yield message("placement", trust, about=instrument, time=band, distance=distance)
 
 
 def check_messages(point: MeasuredPoint) -> Messages:
@@ -232,9 +241,10 @@ def check_messages(point: MeasuredPoint) -> Messages:
         if measured is None:
             continue
         for note in checks.check_row(measured):
-            is_of_row = note.code in WHOLE_ROW
-            if measured.row.is_own or (note.is_warning and not is_of_row):
-                yield replace(note, about="" if is_of_row else program.instrument)
+            is_of_point = note.code in WHOLE_POINT
+            # A warning about the whole point is reported once, for the kernel.
+            if measured.row.is_own or (note.is_warning and not is_of_point):
+                yield replace(note, about="" if is_of_point else program.instrument)
 
 
 def disagreements(point: MeasuredPoint) -> Messages:
@@ -287,10 +297,10 @@ def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -
         program: name of the other program.
         other: settings of the other program.
     """
-    # A setting of the kernel that is ``auto`` agrees with any value.
     used = {**other, **FIXED_SETTINGS.get(program, {})}
     found = []
     for title in COMPARED_SETTINGS:
+        # A setting of the kernel that is ``auto`` agrees with any value.
         wanted = own.get(title, "auto")
         if title in used and wanted not in ("auto", used[title]):
             found.append(f"{title} {used[title]}, not {wanted}")

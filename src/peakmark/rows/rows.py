@@ -151,19 +151,18 @@ def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
 
 
 def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
-    """Return the share of the limit or bound that each run reaches at its own clock.
-
-    A program that measures no clock may have had the highest one of the point.
-    """
-    of_run = runs[["point"]].join(limits, on="point")
-    limit = of_run["limit"].astype(float).fillna(of_run["bound"].astype(float))
+    """Return the share of the limit or bound that each run reaches at its own clock."""
+    of_point = runs[["point"]].join(limits, on="point")
+    limit = of_point["limit"].astype(float).fillna(of_point["bound"].astype(float))
     share = share_of(limit, runs["value"], runs["unit"])
-    clock = runs["clock_hz"].where(of_run["limit_clock_loaded"].eq(True), runs["clock_idle_hz"])
+    # Take the clock of the same kind as in the limit: during the work, or before and after it.
+    is_loaded = of_point["limit_clock_loaded"].eq(True)
+    clock = runs["clock_hz"].where(is_loaded, runs["clock_idle_hz"])
+    # A program that measures no clock may have had the highest one of the point.
     clock = clock.fillna(clock.groupby(runs["point"]).transform("max"))
     # A limit at the observed clock holds at the clock of the point. A run with a lower clock has a lower limit.
-    slower = (of_run["limit_clock_hz"].astype(float) / clock).where(
-        of_run["limit_clock"].eq("observed")
-    )
+    is_observed = of_point["limit_clock"].eq("observed")
+    slower = (of_point["limit_clock_hz"].astype(float) / clock).where(is_observed)
     return share * slower.fillna(1.0)
 
 
@@ -306,6 +305,7 @@ def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
     lines: dict[Any, dict[str, str]] = {}
     first = kept.drop_duplicates(ROW)[[*ROW, "record", "measurement", "workload"]]
     for run in schema.lines(first):
+        # A record may have several measurements; ``measurement`` is the number of the run's.
         record = records[run.record]
         details = record.data.measurements[run.measurement].details
         settings = settings_of(record.cell, run.workload, details)
@@ -554,11 +554,12 @@ class RowRuns:
         counts: Counter[str] = Counter()
         for run in self.runs:
             counts.update(run.causes.split())
-        weights = {cause: trust_of(count, len(self.runs)) for cause, count in counts.items()}
-        if code not in weights:
+        trusts = {cause: trust_of(count, len(self.runs)) for cause, count in counts.items()}
+        if code not in trusts:
             return Trust.OK
-        is_doubtful = Trust.CARE not in weights.values() and not self.clean_runs
-        return Trust.CARE if is_doubtful else weights[code]
+        # No cause alone disturbed half of the runs, but together they leave the value in doubt.
+        is_doubtful = Trust.CARE not in trusts.values() and not self.clean_runs
+        return Trust.CARE if is_doubtful else trusts[code]
 
     def repeated(
         self,

@@ -144,8 +144,10 @@ def lines_without_value(results: Results) -> Iterator[Line]:
         for metric, unit in metrics(cell.subsystem, cell.workload).items():
             # 0: no node has said yet how many threads the word means.
             threads = 0 if cell.word else cell.concurrency
-            place = (cell.workload, cell.variant, cell.block, threads)
-            line = identity(cell, Measurement(*place, metric, math.nan, unit))
+            no_value = Measurement(
+                cell.workload, cell.variant, cell.block, threads, metric, math.nan, unit
+            )
+            line = identity(cell, no_value)
             if not line["table"]:
                 continue  # no table shows this metric
             line |= {"cell": cell.id, "attempt": 0, "status": status}
@@ -473,9 +475,12 @@ def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
         return runs
     has_value = runs["value"].notna()
     columns = ["point", *schema.POINT]
+    # The last part of a cell's ID is its repetition: without it, the IDs of all repetitions are equal.
     runs = runs.assign(row_of_cell=runs["cell"].str.rsplit("/", n=1).str[0])
+    # The rows that repetitions with values filled.
     filled = runs.loc[is_shape & has_value, [*columns, "row_of_cell"]].drop_duplicates()
     is_gap = is_shape & ~has_value & runs["row_of_cell"].isin(filled["row_of_cell"])
+    # Replace the point of each gap by the points of these rows.
     copies = runs[is_gap].drop(columns=columns).merge(filled, on="row_of_cell")
     every = pd.concat([runs[~is_gap], copies[list(runs)]], ignore_index=True)
     return every.drop(columns="row_of_cell")
@@ -509,10 +514,12 @@ def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
     divided by this clock, the work per cycle, exceeds that of every run of the row whose clocks agree. Then
     the higher of the other two counts.
     """
+    # A clock of 0 was not measured.
     ends = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan)
     work = runs["clock_work_hz"].replace(0, np.nan)
     is_below = work < (1 - CLOCK_ERROR) * ends.min(axis=1)
     per_cycle = runs["value"] / work
+    # The most work per cycle in a run of the row whose clocks agree.
     highest = per_cycle.mask(is_below).groupby([runs["point"], runs["instrument"]]).transform("max")
     is_misread = is_below & (per_cycle > (1 + CLOCK_ERROR) * highest)
     idle = ends.max(axis=1)

@@ -251,8 +251,12 @@ def tables_of(cells: Iterable[Cell]) -> list[str]:
     measured = {(cell.instrument, cell.workload, cell.block) for cell in cells}
     names = []
     for table in TABLES:
-        of_kernel = [each for each in measured if each[0] == table.own.instrument]
-        if any(table.takes(workload, block) for _, workload, block in of_kernel):
+        taken = [
+            table.takes(workload, block)
+            for instrument, workload, block in measured
+            if instrument == table.own.instrument
+        ]
+        if any(taken):
             names.append(table.name)
     return names
 

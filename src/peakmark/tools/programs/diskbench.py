@@ -61,7 +61,8 @@ class DiskBench(common.Kernel):
         super().check(cell)
         if cell.workload == META:
             return
-        record, depth = common.needed_block(cell), engine_of(cell)[1]
+        record = common.needed_block(cell)
+        _, depth = engine_of(cell)
         common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, in_bytes=True)
         common.need_between(cell, "requests in flight", depth, 1, DEPTH_MAX)
         # Each request in flight needs another record of the thread's file.
@@ -139,7 +140,8 @@ class DiskBench(common.Kernel):
             return Cost(fixed_s=0.5 + clock_s, work_s=work_s, memory_bytes=64 << 20)
         size, total = size_of(cell), common.amount(cell, "total") or 0.0
         # The buffer of each thread has a record for each request in flight.
-        buffer = engine_of(cell)[1] * common.needed_block(cell) + _HUGE_PAGE
+        _, depth = engine_of(cell)
+        buffer = depth * common.needed_block(cell) + _HUGE_PAGE
         return Cost(
             fixed_s=0.5 + common.clock_s(cell, "total", warmup=0.1),
             work_s=(size / _FILL_RATE + total / _CAUTIOUS_RATE) * nodes,

@@ -114,7 +114,8 @@ class GpuBench(common.Kernel):
         Raises:
             ParseError: the value is not the sum, or ``rate`` contradicts it.
         """
-        rates = [_values_of_gpu(gpu)[1] for gpu in output["per_gpu"]]
+        gpus = [_values_of_gpu(gpu) for gpu in output["per_gpu"]]
+        rates = [rate for _, rate, _ in gpus]
         common.agree(value, sum(rates), 1e-3, f"{self.name}: value")
         # For one GPU, ``rate`` must equal the value. For several, it must not be above the value.
         if len(rates) == 1 or rate > value:
@@ -122,9 +123,9 @@ class GpuBench(common.Kernel):
 
     def estimate(self, cell: Cell) -> Cost:
         seconds = common.seconds_of(cell) + common.warmup_of(cell)
-        # LADDER-LAT does a fixed amount of work, whatever seconds the cell sets.
         if cell.variant == "sustained":
             seconds += _SETTLE_S
+        # A fixed amount of work, whatever seconds the cell sets.
         elif cell.workload == "LADDER-LAT":
             seconds = _LADDER_S
         return Cost(fixed_s=_START_S + seconds, memory_bytes=cell.concurrency * _HOST_BYTES)
@@ -161,9 +162,9 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
     # Take the points of each level off the start of the list, the smallest working sets first.
     rest = sorted(output["points"])
     for level, (least, most) in clear_ranges.items():
-        of_level = [point for point in rest if point[0] <= most]
+        of_level = [[size, latency] for size, latency in rest if size <= most]
         rest = rest[len(of_level) :]
-        clear = [point for point in of_level if point[0] >= least]
+        clear = [[size, latency] for size, latency in of_level if size >= least]
         if not clear:
             continue
         value = median(latency for _, latency in clear)
@@ -172,8 +173,8 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
             details["cache"] = l2_bytes
         row = Measurement.of(cell, "ladder_latency", value, details)
         row.variant = level
-        middle = clear[len(clear) // 2]
-        row.block = int(middle[0])
+        middle_size, _ = clear[len(clear) // 2]
+        row.block = int(middle_size)
         yield row
 
 

@@ -38,11 +38,14 @@ class Hpcc(osu.Osu):
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         command = self.placed(cell, [tool.path])
+        # A small matrix on a grid of 1 x 2 processes, so that the other tests of hpcc end within seconds.
         settings = data.text("HPL.dat").format(n=64, nb=32, p=1, q=2)
         return replace(command, files={"hpccinf.txt": settings}, outputs=(hpl.HPCC_OUTPUT,))
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
+        # Without the file, the error quotes what hpcc printed.
         text = done.files.get(hpl.HPCC_OUTPUT, done.stderr)
+        # ``Osu.parse`` needs a value for each size of ``blocks``, and hpcc measures only 8 B.
         only = replace(cell, options={"blocks": "8"})
         return super().parse(only, replace(done, stdout=text))
 
@@ -55,7 +58,7 @@ class Hpcc(osu.Osu):
 
     def estimate(self, cell: Cell) -> Cost:
         # The ring of 2,000,000 B takes as long as 4000 messages of 2,000,000 B in a ping-pong.
-        return Cost(mpibench.START_S, 5.0, wire_bits=7e10, memory_bytes=1 << 28)
+        return Cost(fixed_s=mpibench.START_S, work_s=5.0, wire_bits=7e10, memory_bytes=1 << 28)
 
 
 INSTRUMENT = Hpcc()

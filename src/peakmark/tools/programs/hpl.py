@@ -131,8 +131,8 @@ class Hpl(Instrument):
             super().check(cell)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
-        # Choose the largest N that the nodes solve in the time and in their memory.
         hpcc = tool.name == "hpcc"
+        # Choose the largest N that the nodes solve in the time and in their memory.
         memory = min(workspace.memory_bytes, node_bytes(cell))
         cores = min(cell.concurrency, len(workspace.cpus))
         rate = guess_rate(workspace.cpu, workspace.isa, cores)
@@ -143,6 +143,7 @@ class Hpl(Instrument):
                 f" and {gigabytes(memory)} of memory",
                 "raise budget_s or lower nb",
             )
+        # hpcc reads its settings from another file than xhpl, and writes its results into a file.
         settings = "HPL.dat"
         outputs: tuple[str, ...] = (settings,)
         if hpcc:
@@ -162,10 +163,11 @@ class Hpl(Instrument):
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
+        # One process on the CPUs of the cell, whose BLAS runs a thread on each.
         argv = [*common.pinned(workspace, cell.concurrency)]
         if words:
             argv += ["env", *words]
-        argv = [*argv, tool.path]
+        argv.append(tool.path)
         return self.command(cell, argv, env=environment, files=files, outputs=outputs)
 
     def _of_ranks(

@@ -106,7 +106,8 @@ class Iozone(Instrument):
         record, size = common.needed_block(cell), file_size(cell, "processes")
         common.need_sectors(record, workspace)
         # -I: O_DIRECT, -e: an fsync counts too, -o: O_SYNC, -O: operations per second instead of kB/s,
-        # -i: the tests (0 writes and rewrites, 1 reads and rereads, 2 random accesses).
+        # -i: the tests (0 writes and rewrites, 1 reads and rereads, 2 random accesses), -r and -s: sizes of record and
+        # file, -f: file of one process, -t and -F: number of processes and their files.
         words = "-I -e"
         if cell.options.get("sync") == "each":
             words += " -o"

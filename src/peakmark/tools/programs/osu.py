@@ -77,6 +77,7 @@ class Osu(Instrument):
         # A configured path or name is not replaced by a program elsewhere.
         if found or choice:
             return found
+        # Without OSU_PATH, ``/`` stands for it, where no program is. A folder may also be the one above ``pt2pt``.
         prefixes = [Path(folder).parent for folder in os.get_exec_path()]
         folders = [Path(os.environ.get("OSU_PATH", "/")), *(one / _INSTALLED for one in prefixes)]
         for folder in folders:
