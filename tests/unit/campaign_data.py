@@ -167,6 +167,13 @@ def placed(cores, of, quota=None):
     }  # fmt: skip
 
 
+def noise(**during):
+    """The context of a repetition during which this went on."""
+    quiet = {"seconds": 1.0, "steal": 0.0, "others": 0.01, "throttled_s": 0.0, "hot": 0}
+    quiet |= {"busy": 0, "users": 0}
+    return {"noise": {"during": quiet | during}}
+
+
 def reached(interface="eth0", **known):
     """Context of a network run: the interface through which it reached its server."""
     unknown = dict.fromkeys(("address", "server_interface"), "") | {"shaping": None, "link": None}
@@ -459,55 +466,6 @@ def gpu_runs(instrument, workload, values, *, context=None, host="node1", **more
             changes = {"variant": row.variant, "block": row.block, "details": dict(row.details)}
             rows.append(measurement(of, row.metric, row.value, unit=row.unit, **changes))
         made.append(record(of, rows, host=host, context=context))
-    return made
-
-
-def gpu_noise(moved):
-    """The context of a calm run in which counters went on."""
-    during = {
-        "seconds": 1.0, "steal": 0.0, "others": 0.0, "busy": 0, "users": 0, "throttled_s": None,
-        "hot": 0, "moved": moved,
-    }  # fmt: skip
-    return {"noise": {"during": during}}
-
-
-RATES = {
-    "FP64": (32.65e12, 1.98e9, "fma.rn.f64"),
-    "FP32": (64.7e12, 1.98e9, "fma.rn.f32"),
-    "FP16": (127.4e12, 1.98e9, "fma.rn.f16x2"),
-    "INT32": (33.43e12, 1.98e9, "mad.lo.s32"),
-    "TC-FP64": (66.3e12, 1.98e9, "mma.sync.m16n8k16.f64"),
-    "TC-TF32": (485e12, 1.80e9, "wgmma.m64n256k8.tf32"),
-    "TC-FP16": (882e12, 1.6349e9, "wgmma.m64n256k16.f16"),
-    "TC-BF16": (920e12, 1.711e9, "wgmma.m64n256k16.bf16"),
-    "TC-INT8": (1987e12, 1.84e9, "wgmma.m64n256k32.s8"),
-    "TC-FP8": (1798e12, 1.6653e9, "wgmma.m64n256k32.e4m3"),
-}
-"""Rate of an H100, its clock under the work in Hz, and the instruction that ran (sustained)."""
-LADDER = [
-    [16384, 17.1e-9], [32768, 17.2e-9], [65536, 19.0e-9], [262144, 118e-9], [524288, 139e-9],
-    [1 << 20, 139.4e-9], [8 << 20, 141e-9], [32 << 20, 263e-9], [256 << 20, 341e-9],
-    [512 << 20, 344e-9],
-]  # fmt: skip
-"""Working sets and latencies of an H100."""
-
-
-def h100():
-    """Records of all rows of an H100, with the vendor's references beside them."""
-    made = []
-    for workload, (rate, clock, isa) in RATES.items():
-        made += gpu_runs("gpubench", workload, [rate], clock=clock, isa=isa, variant="sustained")
-    burst = {"clock": 1.8e9, "isa": "wgmma.m64n256k16.f16", "variant": "burst"}
-    made += gpu_runs("gpubench", "TC-FP16", [971e12], **burst)
-    made += gpu_runs("cublas", "TC-FP16", [655e12], isa="cublasGemmEx", variant="sustained")
-    for workload, rate in {"RS": 3.177e12, "WS": 3.275e12, "RWS": 2.901e12}.items():
-        made += gpu_runs("gpubench", workload, [rate])
-    made += gpu_runs("cuda-memcpy", "RWS", [3.021e12])
-    for variant, rate in {"to": 53.0e9, "from": 54.5e9, "both": 76.9e9}.items():
-        made += gpu_runs("gpubench", "LINK", [rate], variant=variant)
-    made += gpu_runs("cuda-memcpy", "LINK", [55.3e9], variant="to")
-    made += gpu_runs("gpubench", "LAUNCH", [18.3e-6])
-    made += gpu_runs("gpubench", "LADDER-LAT", [344e-9], l2_bytes=L2, points=LADDER)
     return made
 
 

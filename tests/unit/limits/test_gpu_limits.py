@@ -1,18 +1,12 @@
-"""Limits of GPUs beside what an H100 and an H200 were measured to reach."""
+"""Limits of GPUs where the golden campaign of an H100 has none: other links, chips and models, and several GPUs."""
 
 import pytest
-from tests.unit import campaign_data as make
 from tests.unit.cases import cases
 from tests.unit.machine import hosts
 
 from peakmark import limits
 from peakmark.catalogue import metrics
 from peakmark.limits import Question
-
-
-@pytest.fixture(scope="module")
-def h100(tmp_path_factory):
-    return hosts.gpu_facts(tmp_path_factory.mktemp("h100"))
 
 
 def question(facts, workload, variant="sustained", clock_hz=1.98e9, isa=None, gpus=1):
@@ -29,34 +23,6 @@ def question(facts, workload, variant="sustained", clock_hz=1.98e9, isa=None, gp
         clock_loaded=True,
         isa=isa,
     )
-
-
-SHARES = {
-    "FP64": 0.976, "FP32": 0.967, "FP16": 0.952, "INT32": 0.999, "TC-FP64": 0.991, "TC-TF32": 0.997,
-    "TC-FP16": 0.998, "TC-BF16": 0.995, "TC-INT8": 0.999, "TC-FP8": 0.998,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("workload", SHARES)
-def test_rates_of_an_h100_reach_their_measured_shares(h100, workload):
-    rate, clock, isa = make.RATES[workload]
-    limit = limits.for_row(question(h100, workload, clock_hz=clock, isa=isa))
-    assert limit.share(rate) == pytest.approx(SHARES[workload], abs=0.002)
-    assert (limit.origin, limit.clock) == ("measured", "observed")
-    assert "132 SMs x" in limit.formula and limit.source
-
-
-@pytest.mark.parametrize(("workload", "rate", "share"), [
-    ("RS", 3.177e12, 0.948), ("WS", 3.275e12, 0.977), ("RWS", 2.901e12, 0.866),
-])  # fmt: skip
-def test_the_memory_of_an_h100(h100, workload, rate, share):
-    limit = limits.for_row(question(h100, workload, ""))
-    assert limit.share(rate) == pytest.approx(share, abs=0.001)
-
-
-@pytest.mark.parametrize(("variant", "value"), [("to", 63.0e9), ("from", 63.0e9), ("both", 126e9)])
-def test_the_link_of_an_h100(h100, variant, value):
-    assert limits.for_row(question(h100, "LINK", variant)).value == pytest.approx(value, rel=1e-3)
 
 
 @pytest.mark.parametrize(("nvlinks", "value", "words"), [

@@ -14,20 +14,6 @@ from peakmark.rows import fleet, node_classes
 from peakmark.views import fleet_report
 
 
-def test_slow_nodes_are_told(twelve):
-    memory, cpu = twelve.fleet.itertuples()
-    for slow, node, subsystem, rows, behind in (
-        (memory, "node10", "memory", 2, 0.12), (cpu, "node3", "cpu", 4, 0.1)
-    ):  # fmt: skip
-        assert (slow.name, slow.subsystem, slow.rows, slow.judged) == (node, subsystem, rows, rows)
-        assert slow.behind_low <= slow.behind <= slow.behind_high
-        assert slow.behind == pytest.approx(behind, abs=0.01)
-        verdicts = twelve.rows[twelve.rows["node"].eq(node) & twelve.rows["is_slow"]]
-        assert len(verdicts) == rows and verdicts["behind_p"].lt(1e-4).all()
-    assert twelve.nodes["node"].tolist() == [f"node{number}" for number in range(1, 13)]
-    assert twelve.nodes[["rows", "judged"]].eq(6).all(axis=None)
-
-
 def values(nodes, behind, rows=4):
     """Repetitions of nodes that lie within one per cent of each other."""
     lot = np.random.default_rng(nodes)

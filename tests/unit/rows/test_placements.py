@@ -8,7 +8,6 @@ import itertools
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.rows.checked import noise
 
 from peakmark.rows import placements, schema
 from peakmark.views import score_card
@@ -59,7 +58,7 @@ def measured(folder, rows, slower=(), moved=(), change_facts=None):
                 details[f"probe_{moment}"] = 1e9 * next(rates[band]) * (0.6 if run == slower else 1)
         hz = 3.4e9 if band < 20 else (3.69e9, 3.65e9, 3.69e9)[number]
         known = {"clock_hz_before": hz, "clock_hz_after": hz}
-        record["context"] |= {"host": "node1", **noise(), **known}
+        record["context"] |= {"host": "node1", **make.noise(), **known}
         entry["details"] |= details | known
         entry["value"] = 1e9 * value
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import VM
-from tests.unit.rows.checked import W
 
+from peakmark.messages import Trust
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
 from peakmark.rows.runs import replace_chosen_areas
@@ -75,7 +75,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     facts = machines(a={}, b={"cpu": other})
     frames = make.frames(tmp_path / "c", dp("ababab"), machines=facts)
     (row,) = own_of(frames)
-    assert (row.efficiency, row.limit, row.trust) == (None, None, W)
+    assert (row.efficiency, row.limit, row.trust) == (None, None, Trust.NO)
     (doubt,) = notes(frames, "hosts")
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
     (line,) = score_card.card_lines(frames)
@@ -108,10 +108,10 @@ STATED = {"disk": {"throughput": {"RS": 1e8}}}
 
 
 @pytest.mark.parametrize(("program", "site", "details", "trust", "usable"), [
-    (("diskbench", "RS"), STATED, {}, W, False),  # whatever may be wrong: the value or the limit
-    (("diskbench", "RS"), STATED, {"filesystem": "tmpfs"}, W, False),
+    (("diskbench", "RS"), STATED, {}, Trust.NO, False),  # whatever may be wrong: the value or the limit
+    (("diskbench", "RS"), STATED, {"filesystem": "tmpfs"}, Trust.NO, False),
     (("diskbench", "RS"), {}, {}, "ok", True),
-    (("cpubench", "DP"), {}, {}, W, False),  # no core does so much
+    (("cpubench", "DP"), {}, {}, Trust.NO, False),  # no core does so much
 ])  # fmt: skip
 def test_a_row_above_its_limit_is_in_no_comparison(tmp_path, program, site, details, trust, usable):
     value = 1e15 if program[0] == "cpubench" else 2e9
@@ -130,8 +130,10 @@ def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path):
     frames = make.frames(tmp_path / "c", records, machines=facts)
     assert not line_of(frames, "likwid-bench").is_comparable
     row = line_of(frames, "cpubench")
-    assert row.trust != W and row.efficiency is not None
-    assert [(note.about, note.trust) for note in notes(frames, "hosts")] == [("likwid-bench", W)]
+    assert row.trust != Trust.NO and row.efficiency is not None
+    assert [(note.about, note.trust) for note in notes(frames, "hosts")] == [
+        ("likwid-bench", Trust.NO)
+    ]
     assert "Reference" not in topics(frames) and not notes(frames, "disagreement")
 
 
@@ -151,7 +153,7 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
     facts = machines(**{host: {"os": {"kernel": kernel}} for host, kernel in kernels.items()})
     frames = make.frames(tmp_path / "c", of_pairs, machines=facts)
     (row,) = own_of(frames)
-    assert row.trust == (W if void else "ok") and bool(row.unequal_nodes) == bool(void)
+    assert row.trust == (Trust.NO if void else "ok") and bool(row.unequal_nodes) == bool(void)
     assert not void or frames.warnings["text"].str.contains(void, regex=False).any()
 
 

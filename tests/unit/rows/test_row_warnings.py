@@ -2,7 +2,6 @@
 
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.rows.checked import noise
 
 from peakmark.rows import schema
 
@@ -57,53 +56,6 @@ def test_the_least_trust_of_its_warnings_is_that_of_a_row(tmp_path, spread, cont
     records = make.runs("netbench", "UDP", *values, details=details, context=context)
     row = make.only_row(tmp_path / "c", records)
     assert row.trust == trust
-
-
-QUIET = noise()["noise"]
-CLOCKS = {"clock_hz_before": 3.69e9, "clock_hz_after": 3.69e9}
-
-
-def campaign(folder, lost, usual):
-    """The rows in doubt, other than all, of a real campaign whose repetitions lost CPU time to others.
-
-    Args:
-        folder: where to make it.
-        lost: row -> repetition -> (share of time that was lost, factor of its value).
-        usual: what every other row lost of its three repetitions, with no effect.
-    """
-
-    def change(record):
-        number = record["cell"]["repetition"]
-        record["context"] |= {"noise": QUIET, **CLOCKS}
-        for entry in record["measurements"]:
-            point = (entry["workload"], entry["block"], entry["concurrency"])
-            share, factor = lost.get(point, {}).get(number, (usual[number], 1.0))
-            entry["details"] |= CLOCKS | {"cpu_share": 1 - share}
-            entry["value"] = 1e-6 * factor * (1.0, 1.01, 0.99)[number]
-
-    frames = make.edited("cluster", folder, "memory/rambench/*/any", change)
-    rows = [*own_rows(frames, "memory_throughput"), *own_rows(frames, "memory_latency")]
-    doubted = set(frames.warnings.loc[frames.warnings["trust"].eq("care"), "point"])
-    return [
-        (row.workload, row.block_bytes, row.concurrency) for row in rows if row.point in doubted
-    ]
-
-
-RS, LAT = ("RS", 1 << 20, 2), ("LAT", 256 << 20, 2)
-ALWAYS = {number: (share, 1 - share) for number, share in enumerate((0.11, 0.24, 0.17))}
-
-
-@pytest.mark.parametrize(("lost", "usual", "doubted"), [
-    ({}, (0.0, 0.0, 0.0), []),
-    # One disturbed repetition of three: the median stands, or lies 4 % off the others'.
-    ({RS: {1: (0.3, 0.7)}}, (0.0, 0.0, 0.0), []),
-    ({RS: {1: (0.3, 0.7), 2: (0.0, 1.11)}}, (0.0, 0.0, 0.0), [RS]),
-    # Two of three.
-    ({RS: {0: (0.3, 1.0), 1: (0.3, 1.0)}}, (0.0, 0.0, 0.0), [RS]),
-    ({LAT: ALWAYS}, (0.06, 0.0, 0.0), [LAT]),
-])  # fmt: skip
-def test_a_row_whose_median_was_disturbed_is_in_doubt(tmp_path, lost, usual, doubted):
-    assert campaign(tmp_path / "c", lost, usual) == doubted
 
 
 @pytest.mark.parametrize(("isa", "code"), [("auto", "disagreement"), ("scalar", "otherwise")])
