@@ -10,7 +10,6 @@ from tests.unit.hostile import one_grid, refuses
 from peakmark import plan, yamlfile
 from peakmark.catalogue import SHAPES, WORKLOADS
 from peakmark.cell import Cell
-from peakmark.config import campaign
 from peakmark.config import campaign as config
 from peakmark.config.types import (
     Campaign,
@@ -43,7 +42,7 @@ def test_defaults_are_filled_in():
 )
 def test_what_is_measured_without_a_word_loads_the_whole_node(path, asked):
     """But for latencies, and the presets that repeat a published report's own numbers."""
-    completed = config.complete(campaign.read([ROOT / path]))
+    completed = config.complete(config.read([ROOT / path]))
     grids = [
         grid
         for grid in [*completed.cpu, *completed.memory]
@@ -55,7 +54,7 @@ def test_what_is_measured_without_a_word_loads_the_whole_node(path, asked):
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_presets_are_valid(preset):
     """The node chooses the pool, but where a report states one."""
-    memory = config.complete(campaign.read([preset])).memory
+    memory = config.complete(config.read([preset])).memory
     stated = {"1GiB"} if preset.stem == "four-subsystems-2018-prometheus" else set()
     assert {grid.pool for grid in memory} <= {"auto"} | stated
 
@@ -76,7 +75,7 @@ def test_a_wrong_value_is_one_sentence_with_key_value_and_what_is_allowed(change
 def test_later_files_win_by_key(tmp_path):
     (tmp_path / "a.yaml").write_text("campaign: a\nreport: {title: A, author: B}\n")
     (tmp_path / "b.yaml").write_text("report: {title: C}\ncpu: [x]")
-    read = campaign.read(
+    read = config.read(
         [tmp_path / "a.yaml", tmp_path / "b.yaml"], ["scale=0.5", "report={author: D}"]
     )
     assert (read["campaign"], read["report"]) == ("a", {"title": "C", "author": "D"})
@@ -85,7 +84,7 @@ def test_later_files_win_by_key(tmp_path):
 
 def test_files_win_over_the_values_of_a_module(tmp_path):
     (tmp_path / "a.yaml").write_text("seed: 2")
-    read = campaign.read([tmp_path / "a.yaml"], values={"seed": 3, "cpu": [{"workloads": []}]})
+    read = config.read([tmp_path / "a.yaml"], values={"seed": 3, "cpu": [{"workloads": []}]})
     assert (read["seed"], read["cpu"], "disk" in read) == (2, [{"workloads": []}], False)
 
 
@@ -94,14 +93,14 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
     base = yamlfile.read(ROOT / "config" / "config.yaml")
     (tmp_path / "cpu.yaml").write_text("cpu: [{workloads: [DP], concurrency: [1, 2]}]\n")
     (tmp_path / "site.yaml").write_text("site: config/sites/example.yaml\ndisk: []\n")
-    only = campaign.read([tmp_path / "cpu.yaml"])
+    only = config.read([tmp_path / "cpu.yaml"])
     assert [key for key in WORKLOADS if only.get(key)] == ["cpu"]
     assert only["repetitions"] == base["repetitions"]
     made = plan.make({**only, "seconds": 0.1})
     assert len(made.cells) == 2 * base["repetitions"]
-    without = campaign.read([tmp_path / "site.yaml"])
+    without = config.read([tmp_path / "site.yaml"])
     assert [key for key in WORKLOADS if without.get(key)] == ["cpu", "memory", "network", "gpu"]
-    by_word = campaign.read([], ["disk=[]"])
+    by_word = config.read([], ["disk=[]"])
     assert [key for key in WORKLOADS if by_word.get(key)] == ["cpu", "memory", "network", "gpu"]
 
 
@@ -113,11 +112,11 @@ def test_a_file_with_a_grid_is_the_whole_campaign(tmp_path):
     ],
 )  # fmt: skip
 def test_a_word_of_the_command_line_is_what_snakemake_takes_it_for(word):
-    assert campaign.pairs([word]) == snakemake.cli.parse_config([word])
+    assert config.pairs([word]) == snakemake.cli.parse_config([word])
 
 
 def test_numbers_within_a_word_are_numbers():
-    read = campaign.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
+    read = config.pairs(["cpu=[{workloads: [DP], concurrency: [1, 2]}]", "tools={hpl: false}"])
     assert read == {"cpu": [{"workloads": ["DP"], "concurrency": [1, 2]}], "tools": {"hpl": False}}
 
 
@@ -155,9 +154,4 @@ def test_the_configuration_holds_every_key():
 
 @pytest.mark.parametrize("nodes", ["all", "node33", ["node1", "node2"]])
 def test_nodes_are_a_word_or_a_list_of_different_names(nodes):
-    assert (
-        campaign.complete(
-            {"cpu": [{"workloads": ["DP"], "concurrency": [1]}], "nodes": nodes}
-        ).nodes
-        == nodes
-    )
+    assert config.complete({**CPU, "nodes": nodes}).nodes == nodes

@@ -11,18 +11,8 @@ from peakmark.limits import Question
 
 def question(facts, workload, variant="sustained", clock_hz=1.98e9, isa=None, gpus=1):
     (metric,) = metrics("gpu", workload)
-    return Question(
-        "gpu",
-        workload,
-        variant,
-        None,
-        gpus,
-        metric,
-        facts,
-        clock_hz=clock_hz,
-        clock_loaded=True,
-        isa=isa,
-    )
+    clock = {"clock_hz": clock_hz, "clock_loaded": True}
+    return Question("gpu", workload, variant, None, gpus, metric, facts, isa=isa, **clock)
 
 
 @pytest.mark.parametrize(("nvlinks", "value", "words"), [

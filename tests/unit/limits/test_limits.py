@@ -415,18 +415,12 @@ def test_limits_of_ladders_are_those_of_the_plain_workloads():
         ]},
     }  # fmt: skip
     for level, block in (("l1-huge", 1 << 14), ("l2-small", 1 << 17)):
-        ladder = limits.for_row(
-            limits.Question("memory", "LADDER-RS", level, block, 1, "ladder_throughput", facts)
-        )
-        assert ladder.value and ladder == limits.for_row(
-            limits.Question("memory", "RS", "block", block, 1, "throughput", facts)
-        )
-        ladder = limits.for_row(
-            limits.Question("memory", "LADDER-LAT", level, block, 1, "ladder_latency", facts)
-        )
-        assert ladder.value and ladder == limits.for_row(
-            limits.Question("memory", "LAT", "", block, 1, "latency", facts)
-        )
+        for ladder, workload, variant, metric in (
+            ("LADDER-RS", "RS", "block", "throughput"), ("LADDER-LAT", "LAT", "", "latency"),
+        ):  # fmt: skip
+            found = limit_of("memory", ladder, level, block, 1, f"ladder_{metric}", facts)
+            plain = limit_of("memory", workload, variant, block, 1, metric, facts)
+            assert found.value and found == plain
     stated = {"memory": {"bandwidth": 4e10, "latency": 1e-7}}
     for workload, metric, value in (("RS", "throughput", 4e10), ("LAT", "latency", 1e-7)):
         row = (f"LADDER-{workload}", "dram-huge", 1 << 27, 1, f"ladder_{metric}")

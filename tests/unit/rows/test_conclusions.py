@@ -4,7 +4,6 @@ where the numbers say otherwise, and none is inverted.
 What an author says of a graph whose numbers the report does not print can be held against nothing.
 """
 
-import json
 import random
 import statistics
 from functools import cache
@@ -15,7 +14,7 @@ from tests.unit import published
 from tests.unit.campaign_data import PRESETS, planned
 from tests.unit.cases import cases
 
-from peakmark.rows import build, schema
+from peakmark.rows import build
 from peakmark.storage.results import Results
 
 BEST = "Best and worst"
@@ -25,17 +24,14 @@ BEST = "Best and worst"
 def findings(tmp_path_factory):
     """What is found in a report's own numbers, as its preset would measure them.
 
-    Each row has every run that the report prints, else its average as one. With ``six`` it has six
-    repetitions that spread by 1 % around the report's median.
+    Each row has six repetitions that spread by 1 % around the report's median.
     """
 
     @cache
-    def of_report(name, six):
+    def of_report(name):
         lot = random.Random(1)  # noqa: S311
 
         def values_of(values):
-            if not six:
-                return values
             middle = statistics.median(values)
             return [middle * lot.lognormvariate(0, 0.01) for _ in range(6)]
 
@@ -52,12 +48,9 @@ def found(findings, table, better, worse):
     return of_table[of_table["better"].eq(better) & of_table["worse"].eq(worse)]
 
 
-@pytest.mark.parametrize("six", [False, True])
 @cases("rows")
-def test_what_the_numbers_carry_is_found(
-    findings, report, table, claim, better, worse, points, six
-):
-    lines = found(findings(report, six), table, better, worse)
+def test_what_the_numbers_carry_is_found(findings, report, table, claim, better, worse, points):
+    lines = found(findings(report), table, better, worse)
     counts = [
         text.count(",") + 1 for text in lines["points"].str.replace(r'"[^"]*"', "x", regex=True)
     ]
@@ -68,7 +61,7 @@ def test_what_the_numbers_carry_is_found(
 
 @pytest.mark.parametrize("report", PRESETS)
 def test_a_conclusion_and_its_reverse_share_no_point(findings, report):
-    lines = findings(report, True)
+    lines = findings(report)
     compared = lines[lines["certainty"].ne("") & lines["certainty"].ne("level")]
     for line in compared.itertuples():
         reverse = found(
@@ -76,17 +69,3 @@ def test_a_conclusion_and_its_reverse_share_no_point(findings, report):
         )
         for other in reverse["points"]:
             assert not set(line.points[1:-1].split(", ")) & set(other[1:-1].split(", "))
-
-
-@pytest.mark.parametrize("report", PRESETS)
-def test_no_sentence_uses_a_wrong_row_and_each_table_has_its_best(report):
-    frames = schema.read(published.FOLDER / report)
-    own = frames.rows[frames.rows["is_own"]]
-    wrong = own[own["wrong_codes"].ne("")]
-    # A sentence on a reference uses no row of a kernel.
-    lines = frames.findings[~frames.findings["topic"].isin(["Limit", "Reference"])]
-    lines = lines[~lines["text"].str.contains("has values that")]
-    used = set().union(*lines["points"].map(json.loads))
-    assert used.isdisjoint(wrong["point"])
-    best = lines[lines["topic"].eq(BEST)]
-    assert set(best["table"]) == set(own.loc[schema.is_right(own), "table"])

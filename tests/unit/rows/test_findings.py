@@ -1,24 +1,19 @@
 """When a difference is stated of two choices."""
 
-import json
+import math
 import statistics
-from dataclasses import replace
-from itertools import product
 
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 
 from peakmark.cell import Cell
-from peakmark.messages import Trust, message
-from peakmark.rows import comparisons, findings, row_warnings, schema
+from peakmark.rows import comparisons
 from peakmark.rows.labels import parallel_efficiency
 from peakmark.views import score_card
 
 FAST = [200.0, 210.0, 205.0]
 SLOW = [100.0, 101.0, 102.0]
-FACTORS = {"Workloads": "workload", "Block size": "block_bytes", "Threads": "concurrency"}
-"""Topic -> the column in which the compared rows differ."""
 
 
 def row(speeds):
@@ -30,12 +25,6 @@ def row(speeds):
 def pair(first, second):
     """The two choices at one point, compared."""
     return comparisons.paired(row(first), row(second), ["point"]).iloc[0].to_dict()
-
-
-def gaps(first, second):
-    """Both gaps between the ranges of two choices."""
-    line = pair(first, second)
-    return line["gap"], line["gap_back"]
 
 
 def shown(*points, tested=1):
@@ -54,41 +43,35 @@ def shown(*points, tested=1):
 # -- the gap between two ranges
 
 
-def test_a_gap_is_told_in_larger_ranges():
-    assert gaps([30.0, 32.0], [10.0, 14.0])[0] == 4.0
-    assert gaps([10.0, 14.0], [30.0, 32.0])[1] == 4.0
-
-
-def test_ranges_that_overlap_have_a_negative_gap():
-    assert gaps([10.0, 20.0], [15.0, 25.0])[0] == -1.5
-
-
-@pytest.mark.parametrize(("first", "second", "gap"), [
-    (2.0, 1.0, float("inf")), (1.0, 2.0, -float("inf")), (1.0, 1.0, 0.0),
+@pytest.mark.parametrize(("first", "second", "found"), [
+    # In larger ranges.
+    ([30.0, 32.0], [10.0, 14.0], (4.0, -5.5)), ([10.0, 14.0], [30.0, 32.0], (-5.5, 4.0)),
+    ([10.0, 20.0], [15.0, 25.0], (-1.5, -0.5)),
+    ([2.0] * 3, [1.0] * 3, (math.inf, -math.inf)), ([1.0] * 3, [1.0] * 3, (0.0, 0.0)),
 ])  # fmt: skip
-def test_ranges_of_equal_values_are_apart_without_end_or_not_at_all(first, second, gap):
-    assert gaps([first] * 3, [second] * 3)[0] == gap
+def test_gaps_between_two_ranges(first, second, found):
+    line = pair(first, second)
+    assert (line["gap"], line["gap_back"]) == found
 
 
 # -- the rule
 
 
-def test_a_clear_difference_is_in_every_repetition_whichever_side_is_faster():
-    assert shown(pair(FAST, SLOW)) == (1, "in every repetition")
-    assert shown(pair(SLOW, FAST)) == (-1, "in every repetition")
+EVERY = "in every repetition"
 
 
-def test_one_point_that_overlaps_ends_it_for_the_group():
-    assert shown(pair(FAST, SLOW), pair([100.0, 150.0, 160.0], [90.0, 101.0, 100.0])) is None
-
-
-def test_two_points_that_differ_in_opposite_ways_show_nothing():
-    assert shown(pair(FAST, SLOW), pair(SLOW, FAST)) is None
-
-
-def test_a_difference_of_five_percent_is_none():
-    assert shown(pair([105.0] * 3, [100.0] * 3)) == (0, "in every repetition")
-    assert shown(pair([105.1] * 3, [100.0] * 3)) == (1, "in every repetition")
+@pytest.mark.parametrize(("points", "stated"), [
+    ([(FAST, SLOW)], (1, EVERY)), ([(SLOW, FAST)], (-1, EVERY)),
+    # A point that overlaps ends it for the group, as one in the opposite direction does.
+    ([(FAST, SLOW), ([100.0, 150.0, 160.0], [90.0, 101.0, 100.0])], None),
+    ([(FAST, SLOW), (SLOW, FAST)], None),
+    # Five per cent are no difference; level sides need all values within them.
+    ([([105.0] * 3, [100.0] * 3)], (0, EVERY)), ([([105.1] * 3, [100.0] * 3)], (1, EVERY)),
+    ([([100.0, 101.0, 104.0], [99.5, 100.0, 103.0])], (0, EVERY)),
+    ([([100.0, 101.0, 108.0], [99.5, 100.0, 103.0])], None),
+])  # fmt: skip
+def test_a_difference_is_stated_of_all_points_or_of_none(points, stated):
+    assert shown(*[pair(*each) for each in points]) == stated
 
 
 @pytest.mark.parametrize(("tested", "stated"), [(1, True), (100, False)])
@@ -122,35 +105,6 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
     frames = make.frames(tmp_path / "c", records)
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
     assert text == "INT8 is 3 times as fast as INT16 with 1 and 2 threads, from as few as 2 runs."
-
-
-def test_level_sides_need_all_values_within_five_percent():
-    assert shown(pair([100.0, 101.0, 104.0], [99.5, 100.0, 103.0])) == (0, "in every repetition")
-    assert shown(pair([100.0, 101.0, 108.0], [99.5, 100.0, 103.0])) is None
-
-
-# -- disturbed rows
-
-
-@pytest.mark.parametrize(("disturbed", "left_out"), [((), 0), (("DP",), 2), (("DP", "SP"), 4)])
-def test_comparisons_rest_on_undisturbed_rows(tmp_path, disturbed, left_out):
-    records = []
-    for number, (name, threads) in enumerate(product(("DP", "SP"), (1, 2))):
-        rates = [1e10 * 2**number * factor for factor in (1.0, 1.01, 1.02)]
-        records += make.runs("cpubench", name, *rates, concurrency=threads)
-    frames = make.frames(tmp_path / "c", records)
-    load = message("other-load", Trust.CARE, about="cpubench", share=1.0, often="", busy="")
-    points = frames.rows.loc[frames.rows["workload"].isin(disturbed), "point"]
-    lines = [row_warnings.line_of(load, point) for point in points]
-    assert len(lines) == left_out
-    warnings = pd.concat([frames.warnings, schema.typed("warnings", pd.DataFrame(lines))])
-    found = findings.find(replace(frames, warnings=warnings))
-    compared = set()
-    for text in found.loc[found["topic"].isin(FACTORS), "points"]:
-        compared |= set(json.loads(text))
-    assert compared.isdisjoint(points)
-    assert bool(compared) == (left_out < 4)
-    assert ("Workloads" in set(found["topic"])) == (left_out == 0)
 
 
 # -- the layout

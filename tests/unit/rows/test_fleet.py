@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import fleet_frames, node_facts
@@ -122,6 +123,30 @@ def test_nodes_are_judged_by_their_class(tmp_path):
     assert frames.nodes.groupby("class").size().to_dict() == {"A": 6, "B": 6}
     classes = frames.rows.groupby("node_class")["node"].nunique()
     assert classes.to_dict() == {"A": 6, "B": 6}
+
+
+@pytest.mark.parametrize(
+    ("values", "slow", "named"),
+    [
+        ("bbbbbbbba", {8}, True),  # alone
+        ("bbbbbbbaa", {7, 8}, True),  # all slow ones
+        ("bbbbbbbca", {7, 8}, False),  # the slow ones differ
+        ("bbbbbbaaa", {7, 8}, False),  # another has it
+        ("abcdefghi", {8}, False),  # all differ: it is a name
+        ("bbbbbbbbb", {8}, False),  # as usual
+        ("--------a", {8}, True),  # the others have no such fact
+        ("a", {0}, False),  # nobody else to tell
+    ],
+)
+def test_a_fact_is_named_where_all_slow_nodes_have_it_and_no_other(values, slow, named):
+    lines = []
+    for number, value in enumerate(values):
+        lines.append((f"node{number}", "kernel", "6"))
+        if value != "-":
+            lines.append((f"node{number}", "microcode", value))
+    facts = pd.DataFrame(lines, columns=["node", "title", "text"])
+    found = node_classes.distinctive_facts(facts, [f"node{number}" for number in slow])
+    assert [each.values["what"] for each in found] == ["microcode"] * named
 
 
 def test_a_rate_of_mpis_messages_can_be_promised():

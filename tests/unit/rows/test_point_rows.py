@@ -53,10 +53,6 @@ def notes(frames, code):
     return list(schema.lines(frames.warnings[frames.warnings["code"].eq(code)]))
 
 
-def topics(frames):
-    return set(frames.findings["topic"])
-
-
 @pytest.mark.parametrize("hosts", ["aaaaaa", "ababab"])
 def test_a_row_over_equal_nodes_is_an_ordinary_row(tmp_path, hosts):
     both = [*dp(hosts), *dp(hosts, threads=2)]
@@ -80,7 +76,7 @@ def test_a_row_that_mixes_unequal_nodes_is_void(tmp_path, other):
     assert all(word in doubt.text for word in ("on a", "on b", str(*other.values())))
     (line,) = score_card.card_lines(frames)
     assert (line.share, line.trust, line.reason) == (None, "no", "nodes not equal")
-    assert topics(frames) == set()
+    assert frames.findings.empty
 
 
 @pytest.mark.parametrize(("hosts", "known"), [("ababab", "a"), ("cababa", "ab")])
@@ -121,22 +117,6 @@ def test_a_row_above_its_limit_is_in_no_comparison(tmp_path, program, site, deta
     assert (row.trust, schema.is_right(frames.rows).all()) == (trust, usable)
 
 
-def test_a_reference_on_another_kind_of_node_has_no_ratio(tmp_path):
-    models = {"a": "AMD EPYC", "b": "Another CPU"}
-    facts = machines(**{host: {"cpu": {"model_name": name}} for host, name in models.items()})
-    records = []
-    for instrument, host, value in (("cpubench", "a", 4e9), ("likwid-bench", "b", 2e10)):
-        records += make.runs(instrument, "DP", *[value] * 6, host=host, details=CLOCK)
-    frames = make.frames(tmp_path / "c", records, machines=facts)
-    assert not line_of(frames, "likwid-bench").is_comparable
-    row = line_of(frames, "cpubench")
-    assert row.trust != Trust.NO and row.efficiency is not None
-    assert [(note.about, note.trust) for note in notes(frames, "hosts")] == [
-        ("likwid-bench", Trust.NO)
-    ]
-    assert "Reference" not in topics(frames) and not notes(frames, "disagreement")
-
-
 @pytest.mark.parametrize(("pairs", "kernel_of_c", "void"), [
     (["ab", "bc", "ca"], "6.1.0-1", ""),
     (["ab"] * 4 + ["ba"] * 4, "6.1.0-1", ""),
@@ -155,26 +135,6 @@ def test_pairs_of_equal_kinds_of_node_are_one_row(tmp_path, pairs, kernel_of_c, 
     (row,) = own_of(frames)
     assert row.trust == (Trust.NO if void else "ok") and bool(row.unequal_nodes) == bool(void)
     assert not void or frames.warnings["text"].str.contains(void, regex=False).any()
-
-
-@pytest.mark.parametrize(("loaded", "clock", "words"), [
-    ([2.70e9, 2.72e9, 2.75e9], 2.72e9, "under the work"),
-    ([None, 2.72e9, None], 2.72e9, "under the work"),
-    ([None, None, None], 3.1e9, "(observed clock)"),  # records from before
-])  # fmt: skip
-def test_the_limit_takes_the_clock_under_the_work(tmp_path, loaded, clock, words):
-    idle = {"clock_hz_before": 3.0e9, "clock_hz_after": 3.1e9}
-    both = make.runs("likwid-bench", "DP", 42e9)
-    for number, hz in enumerate(loaded):
-        details = idle | ({} if hz is None else {"clock_hz_loaded": hz})
-        place = {"details": details, "context": idle, "repetition": number}
-        both += make.runs("cpubench", "DP", 43e9, **place)
-    frames = make.frames(tmp_path / "c", both, facts=make.ZEN3)
-    row = line_of(frames, "cpubench")
-    assert row.limit == pytest.approx(clock * 16)
-    assert words in row.limit_formula
-    # The reference has the same limit: it told no clock of its own.
-    assert line_of(frames, "likwid-bench").efficiency == pytest.approx(42e9 / (clock * 16))
 
 
 @pytest.mark.parametrize(("seen", "accepted", "efficiency", "trust"), [

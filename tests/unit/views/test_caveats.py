@@ -13,10 +13,6 @@ def times(value, factors):
     return [value * factor for factor in factors]
 
 
-def value(message, name):
-    return message.values[name]
-
-
 def caveats_of(of):
     """The caveats by their codes."""
     found = score_card.build_caveats(of)
@@ -45,18 +41,6 @@ def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path):
     assert sum(len(each.text.split()) for each in found.values()) <= 100
 
 
-def test_each_disturbance_is_counted_in_the_rows_that_show_it(tmp_path):
-    records = []
-    for threads in range(1, 9):
-        details = {"cpu_share": 0.5 if threads > 2 else 1.0}
-        values = 5e10 * threads, 5e10 * threads
-        records += runs("cpubench", "DP", *values, concurrency=threads, details=details)
-    found = caveats_of(frames(tmp_path / "c", records))
-    assert value(found["disturbed-rows"], "parts") == ("6 by lost CPU time",)
-    assert value(found["disturbed-rows"], "of") == 8
-    assert value(found["doubtful care"], "rows") == 6
-
-
 def test_a_row_that_its_other_runs_confirm_is_not_counted_as_disturbed(tmp_path):
     shares = [{"cpu_share": share} for share in (0.9, 1.0, 1.0)]
     records = []
@@ -65,13 +49,6 @@ def test_a_row_that_its_other_runs_confirm_is_not_counted_as_disturbed(tmp_path)
     of = frames(tmp_path / "c", records)
     assert "waited" in set(of.warnings["code"])
     assert "disturbed-rows" not in caveats_of(of)
-
-
-def test_page_one_has_the_fewest_and_the_most_runs_of_a_row(tmp_path):
-    records = runs("cpubench", "DP", 5e10, 5e10, 5e10) + runs("cpubench", "SP", 5e10)
-    assert score_card.measured_when(frames(tmp_path / "c", records)).endswith(
-        "1 to 3 runs of each row"
-    )
 
 
 def test_a_missing_memory_module_is_a_cause_on_page_one(tmp_path):

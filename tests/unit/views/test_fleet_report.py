@@ -9,16 +9,6 @@ from tests.unit.campaign_data import SLOW, fleet_frames
 from peakmark.views import fleet_report
 
 
-def test_slow_nodes_are_named_with_their_rows(twelve):
-    text = " ".join(fleet_report.slow_paragraphs(twelve))
-    assert "node10" in text and "12." in text and "node3" in text and "node2" not in text
-    table = fleet_report.slow_table(twelve)
-    assert [line[0] for line in table["lines"]] == ["node10"] * 2 + ["node3"] * 4
-    assert table["breaks"] == [2] and table["remark"] == ""
-    assert all(len(line) == len(table["headings"]) for line in table["lines"])
-    assert fleet_report.slow_nodes(twelve) == ["node3", "node10"]
-
-
 @pytest.mark.parametrize(
     ("nodes", "n", "slow", "gap"),
     [

@@ -120,16 +120,6 @@ def test_a_report_of_printed_numbers_tells_nothing_of_measuring(printed):
     assert shown["machine"] == [] and "course report" in shown["page_one"]["box"][-1][1]
 
 
-def test_a_printed_deviation_stands_beside_its_average(printed):
-    frames, _ = printed
-    deviations = [
-        each
-        for each in published.load(frames.campaign["name"])
-        if each.metric == "standard_deviation"
-    ]
-    assert frames.rows["sd"].notna().sum() == len(deviations) == 104
-
-
 def test_notes_stand_below_their_table_and_wrong_values_in_no_sentence(printed):
     frames, shown = printed
     (cpu,) = shown["sections"][0]["parts"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from tests.unit.campaign_data import VM, cell, frames, placed, reached, runs
+from tests.unit.campaign_data import VM, frames, placed, reached, runs
 
 from peakmark.rows import schema
 from peakmark.views import score_card
@@ -86,13 +86,6 @@ def test_whether_to_trust_a_value_and_why_not(records, title, trust, reason, tmp
     assert (line.trust, line.reason) == (trust, reason)
 
 
-def test_what_was_planned_and_not_measured_is_a_line_without_a_value(tmp_path):
-    hole = cell("rambench", "RWS", subsystem="memory", variant="pool", block=MIB)
-    of = frames(tmp_path / "c", runs("cpubench", "DP", 5e10), planned=[hole])
-    line = card(of)["DRAM copy"]
-    assert (line.value, line.text, line.trust, line.reason) == (None, "–", "no", "not measured")
-
-
 def test_the_terminal_has_eighty_columns_and_reads_no_markup_of_a_record(tmp_path):
     facts = VM | {"os": {"distribution": "[red]Linux"}}
     records = runs("cpubench", "DP", *times(5e10, WILD), context=placed(1, 2))
@@ -101,16 +94,6 @@ def test_the_terminal_has_eighty_columns_and_reads_no_markup_of_a_record(tmp_pat
     assert max(len(line) for line in plain.splitlines()) <= score_card.WIDTH
     assert "[red]Linux" in plain and "\x1b" not in plain
     assert re.search("\x1b\\[3[123]m(ok|care|no)", score_card.terminal(page, is_coloured=True))
-
-
-def test_several_nodes_have_the_gravest_trust_and_say_how_many_have_it(tmp_path):
-    records = []
-    for name, moved in (("n1", 1.0), ("n2", 0.0)):
-        place = {"node": name, "host": name, "block": MIB}
-        details = {"device_bytes": 1e9 * moved, "work": 1e9, "filesystem": "ext4"}
-        records += runs("diskbench", "RS", *times(1e9, QUIET), details=details, **place)
-    line = card(frames(tmp_path / "two", records))["Disk, 1 MiB reads"]
-    assert (line.trust, line.reason) == ("no", "0\u00a0% reached the device on 1 of 2")
 
 
 def test_markdown_and_json_have_the_same_lines(tmp_path):

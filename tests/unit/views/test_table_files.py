@@ -3,12 +3,11 @@
 import pandas as pd
 import pytest
 from tests.unit import campaign_data as make
-from tests.unit.campaign_data import VM
 
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import layout_tables, table_files
 from peakmark.views.table import NOT_MEASURED, rows_of
-from peakmark.views.usual_tables import EFFICIENCY, of_quantity, usual_table
+from peakmark.views.usual_tables import of_quantity, usual_table
 
 
 def read(folder, name):
@@ -21,12 +20,6 @@ def heading(name):
     return f"{table.own.heading} {of_quantity(table, 'Measured')}"
 
 
-def frame_of(frames, name):
-    """The CSV file of a table as a frame, with empty texts for what is missing."""
-    table = BY_NAME[name]
-    return table_files.table_frame(table, frames, rows_of(frames, table)).astype(object).fillna("")
-
-
 def shown(frames, name):
     """A table as a page shows it."""
     arranged = layout_tables.arrange(frames, None)
@@ -37,25 +30,6 @@ def printed_texts(frames, name):
     """Label and group of each column of a table -> its texts."""
     grid = shown(frames, name)
     return {(column.group, column.label): column.texts for column in grid.columns}
-
-
-@pytest.mark.parametrize(("instrument", "workload", "value", "signs"), [
-    ("rambench", "RS", 5e10, "≤≥"), ("rambench", "LAT", 8e-9, "≥≥"),
-    ("rambench", "RS", 5e9, ""),  # less than half of the bound
-])  # fmt: skip
-def test_a_bound_is_printed_as_one_and_is_no_limit(tmp_path, instrument, workload, value, signs):
-    place = {"block": 256 << 20} if workload == "LAT" else {"variant": "pool"}
-    measured = make.runs(instrument, workload, value, **place)
-    frames = make.frames(tmp_path / "c", measured, facts=VM)
-    (bound,) = frames.rows["bound"]
-    table = BY_NAME[frames.rows["table"].item()]
-    (line,) = frame_of(frames, table.name).to_dict("records")
-    efficiency = f"{table.own.heading} {EFFICIENCY}"
-    assert (line[of_quantity(table, "Theoretical")], line[efficiency]) == ("", "")
-    assert line["Limit Kind"] == "at_most"
-    assert line[f"Bound ({table.shown})"] == pytest.approx(bound * table.factor)
-    texts = [text for texts in printed_texts(frames, table.name).values() for text in texts]
-    assert "".join(text[0] for text in texts if text[:1] in ("≤", "≥")) == signs
 
 
 @pytest.mark.parametrize(("workload", "block", "is_small"), [
@@ -133,13 +107,9 @@ def test_nodes_are_kept_apart_and_named(tmp_path):
     assert not (folder / "tables" / "nodes.csv").exists(), "one node"
 
 
-def test_a_value_that_stands_beside_several_rows_is_one_run(tmp_path):
-    """An echo of ping stands beside TCP and UDP."""
-    records = [make.runs("netbench", workload, 1e-5) for workload in ("LAT-TCP", "LAT-UDP")]
-    ping = make.cell("ping", "LAT-ICMP", subsystem="network", block=56)
-    echo = make.record(ping, [make.measurement(ping, "latency", 2e-5)])
-    frames = make.frames(tmp_path / "c", [*records[0], *records[1], echo])
-    printed_values = frame_of(frames, "network_latency").filter(like="ping Measured")
-    assert (printed_values > 0).all(axis=None) and len(printed_values) == 2
-    runs = table_files.runs_frame(frames)
-    assert list(runs["workload"]) == ["LAT-TCP", "LAT-UDP", "LAT-ICMP"]
+def test_tables_of_many_nodes_are_in_their_order_and_latex_has_the_typical_one(twelve, tmp_path):
+    table_files.write_tables(twelve, tmp_path)
+    names = [f"node{number}" for number in range(1, 13)]  # node2 comes before node10
+    assert list(dict.fromkeys(pd.read_csv(tmp_path / "cpu.csv")["Node"])) == names
+    text = (tmp_path / "paper" / "memory_pool.tex").read_text()
+    assert text.count("node1,") == 1 and "node10" not in text

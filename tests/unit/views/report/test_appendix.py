@@ -21,10 +21,6 @@ def read(folder, records, **more):
     return make.frames(folder, records, **more)
 
 
-def facts(folder, records):
-    return dict(appendix.describe_provenance(read(folder, records))["facts"])
-
-
 def test_problems_name_failed_repeated_refused_and_missing_cells(tmp_path):
     done, refused, *holes = (
         make.cell("cpubench", name, subsystem="cpu") for name in ("DP", "QPDOT", "SP", "QP")
@@ -92,13 +88,6 @@ def test_the_first_start_is_that_of_the_earliest_moment(tmp_path):
         record["context"]["started"] = start
     printed = score_card.measured_when(read(tmp_path / "c", records))
     assert printed.startswith("25 October 2026 from 00:50 UTC")
-
-
-def test_job_numbers_are_numbers(tmp_path):
-    records = make.runs("cpubench", "DP", 4e10, 4e10, 4e10)
-    for record, job in zip(records, ("99", "100", "36"), strict=True):
-        record["context"]["job_id"] = job
-    assert facts(tmp_path / "c", records)["Slurm jobs"] == "3 (ID 36 to 100)"
 
 
 def test_the_checksum_file_is_what_sha256sum_reads(swept, sweep):

@@ -9,7 +9,6 @@ NETWORK = {"interface": "eth0", "kind": "ethernet", "speed_bps": 1e9, "mtu": 150
 FAST = {"interface": "ib0", "kind": "infiniband", "speed_bps": 200e9, "mtu": 4092}
 OVER_IB = make.reached("ib0", link=FAST, server_interface="ib0")
 OVER_LO = make.reached("lo", server_interface="ib0")
-BLAS = {"name": "OpenBLAS", "config": "OpenBLAS 0.3.21 Prescott", "core_type": "Prescott"}
 DISTANCES = ([10, 21, 21], [21, 10, 21], [21, 21, 10])
 
 
@@ -34,13 +33,6 @@ def test_the_network_is_the_one_that_was_measured(tmp_path, networks, interface,
     assert next(iter(lines.items())) == ("Interface", interface)
     assert lines.get("Line rate") == rate
     assert (lines["Kind"] == "loopback") == (networks == [OVER_LO])
-
-
-def test_the_core_type_is_the_one_that_the_library_selects_by_itself(tmp_path):
-    records = make.runs("hpl", "DP", 4e10)
-    blas = BLAS | {"library": "libblas.so.3"}
-    text = group(tmp_path / "c", records, "Programs and libraries", blas=blas)["BLAS"]
-    assert text == "OpenBLAS 0.3.21, core type Prescott by default (libblas.so.3)"
 
 
 @pytest.mark.parametrize(("sizes", "text"), [

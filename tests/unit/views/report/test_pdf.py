@@ -156,3 +156,17 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path, peakmark):
         assert done.returncode == 4 and str(target) in line
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
     assert not (folder / "figures").exists()
+
+
+def test_a_table_that_no_node_has_measured_is_no_obstacle_to_the_report(tmp_path):
+    """Of the CPU nothing counts, of the memory nobody has measured anything."""
+    records = []
+    for name in (f"node{number}" for number in range(1, 7)):
+        place = {"node": name, "host": name, "concurrency": 2}
+        records += make.runs("cpubench", "DP", 1e10, context={"cpus": [0]}, **place)
+        of = make.cell("rambench", "LAT", subsystem="memory", node=name, concurrency=2)
+        records.append(make.record(of, status="unavailable", reason="no memory", host=name))
+    folder = make.write(tmp_path / "c", records)
+    make.tables(folder)
+    assert "node6" in (folder / "tables" / "paper" / "memory_latency.tex").read_text()
+    assert rendering.pdf(status.collect_report(folder))
