@@ -39,25 +39,6 @@ def test_programs_that_disagree_are_a_finding_and_no_doubt(tmp_path, factor, dis
     assert row.trust == "ok"
 
 
-LOOPBACK = make.reached("lo")
-
-
-@pytest.mark.parametrize(("spread", "context", "lost", "trust"), [
-    (0.01, {}, 0, "ok"),
-    (0.3, {}, 0, "care"),
-    (0.01, LOOPBACK, 0, "no"),
-    (0.01, {}, 50, "ok"),
-    (0.01, {}, 200, "care"),
-    (0.3, {}, 600, "no"),
-])  # fmt: skip
-def test_the_least_trust_of_its_warnings_is_that_of_a_row(tmp_path, spread, context, lost, trust):
-    values = [1e9 * (1 + spread * place) for place in (-1, 0, 1)]
-    details = {"sent": 1000, "received": 1000 - lost, "lost": lost}
-    records = make.runs("netbench", "UDP", *values, details=details, context=context)
-    row = make.only_row(tmp_path / "c", records)
-    assert row.trust == trust
-
-
 @pytest.mark.parametrize(("isa", "code"), [("auto", "disagreement"), ("scalar", "otherwise")])
 def test_scalar_operations_beside_hpl_are_no_contradiction(tmp_path, isa, code):
     records = make.runs("cpubench", "DP", 3e9, isa=isa) + make.runs("hpl", "DP", 9e10, isa=isa)

@@ -96,6 +96,16 @@ def test_the_terminal_has_eighty_columns_and_reads_no_markup_of_a_record(tmp_pat
     assert re.search("\x1b\\[3[123]m(ok|care|no)", score_card.terminal(page, is_coloured=True))
 
 
+def test_several_nodes_have_the_gravest_trust_and_say_how_many_have_it(tmp_path):
+    records = []
+    for name, moved in (("n1", 1.0), ("n2", 0.0)):
+        place = {"node": name, "host": name, "block": MIB}
+        details = {"device_bytes": 1e9 * moved, "work": 1e9, "filesystem": "ext4"}
+        records += runs("diskbench", "RS", *times(1e9, QUIET), details=details, **place)
+    line = card(frames(tmp_path / "two", records))["Disk, 1 MiB reads"]
+    assert (line.trust, line.reason) == ("no", "0\u00a0% reached the device on 1 of 2")
+
+
 def test_markdown_and_json_have_the_same_lines(tmp_path):
     records = runs("cpubench", "DP", *times(5e10, QUIET)) + disk(MIB, 1e9)
     page = score_card.build(frames(tmp_path / "c", records))
