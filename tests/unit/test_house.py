@@ -23,8 +23,8 @@ CEILINGS = {
     "run": 11_170,
     "storage": 2_940,
     "tools": 16_776,
-    "views": 26_388,
-    "workflow": 6_040,
+    "views": 26_380,
+    "workflow": 6_010,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""
 

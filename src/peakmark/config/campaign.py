@@ -411,11 +411,12 @@ def check_chapters(name: str | None) -> None:
             f"report.text: there is no folder {name!r}: give the folder that holds the chapters, "
             f"such as {CHAPTERS[0]}.md"
         )
+    names = [f"{key}.md" for key in CHAPTERS]
     for path in sorted(folder.iterdir()):
-        if path.suffix.lower() in ENDINGS and path.name not in {f"{key}.md" for key in CHAPTERS}:
+        if path.suffix.lower() in ENDINGS and path.name not in names:
             raise ConfigError(
                 f"report.text: {path} is no chapter{did_you_mean(path.stem, CHAPTERS)}: allowed are "
-                f"{', '.join(f'{key}.md' for key in CHAPTERS)}"
+                f"{', '.join(names)}"
             )
         if path.suffix == ".md":
             _check_readable(path)

@@ -110,7 +110,7 @@ class _Attempt:
 
     Attributes:
         context: the record's context.
-        server_noise: load on the server's node, which is there when the server has ended; empty without.
+        server_noise: load on the server's node; empty until the server has ended, and without such a node.
         completed: commands that have ended.
         parsed: measured values.
         spare: number of CPUs that the measurement does not use.
@@ -136,8 +136,8 @@ def measure(request: Request) -> Record:
     """Measure a cell, write the record of its least disturbed attempt, and return the record.
 
     Raises:
-        PeakmarkError: the disk of the campaign is full, or the first attempt failed, which was stored below
-            ``attempts/``. There is no record.
+        PeakmarkError: the disk of the campaign is full, or the first attempt failed and was stored below
+            ``attempts/``. In both cases there is no record.
     """
     cell = request.cell
     full = files.full(request.campaign)

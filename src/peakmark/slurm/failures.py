@@ -101,8 +101,8 @@ def _is_cause(pattern: re.Pattern[str], error: SlurmError) -> bool:
 def counts_my_jobs(error: SlurmError) -> bool:
     """Return whether the reached limit may be a limit on the submitted jobs of this user.
 
-    A limit without a name counts: it may be one on jobs. It may also be another limit, which remains reached
-    when jobs of this user end.
+    A limit without a name counts, because it may be one on jobs. If it is another one, it stays reached when jobs of
+    this user end.
     """
     limit = _LIMIT.search(error.reason)
     if limit is not None:

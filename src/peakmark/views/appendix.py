@@ -142,9 +142,10 @@ def program_titles(layout: Layout | None) -> dict[str, str]:
 
 
 def list_problems(frames: CampaignFrames) -> dict[str, Any]:
-    """Return cells that could not be measured, attempts that failed, and cells without a record.
+    """Return the chapter Failures: its ``text``, and ``lines`` of cells, what happened, and the reason.
 
-    Failures of a point on several nodes or in several repetitions share a line.
+    A line is on cells that could not be measured, attempts that failed, or cells without a record. Failures of a point
+    on several nodes or in several repetitions share a line.
     """
     lines = []
     for failure in frames.campaign["failures"]:
@@ -185,9 +186,9 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     of_slurm = []
     if jobs:
         slurm = f"{len(jobs)} (ID {jobs[0]} to {jobs[-1]})"
-        if counted := campaign["node_seconds"]:
-            hours = sum(counted) / 3600
-            slurm += f"; {hours:.2f} node-hours by Slurm's count of {plural(len(counted), 'job')}"
+        if seconds := campaign["node_seconds"]:
+            hours = sum(seconds) / 3600
+            slurm += f"; {hours:.2f} node-hours by Slurm's count of {plural(len(seconds), 'job')}"
         of_slurm.append(["Slurm jobs", slurm])
     done = campaign["cells"] - campaign["missing"]
     return {
@@ -280,10 +281,12 @@ def hosts(frames: CampaignFrames) -> list[str]:
 
 
 def facts_of(frames: CampaignFrames) -> dict[str, dict[str, Any]]:
-    """Return host -> its facts as nested mappings and lists."""
+    """Return host -> its facts as nested mappings and lists. ``network`` has the interface that was measured."""
     found: dict[str, dict[str, Any]] = {host: {} for host in hosts(frames)}
     for line in schema.lines(frames.facts):
         found[line.host][line.part] = json.loads(line.value)
+    for host, facts in found.items():
+        facts["network"] = frames.campaign["networks"].get(host)
     return found
 
 
@@ -348,11 +351,7 @@ def who(names: Sequence[str]) -> str:
 
 def facts_of_nodes(frames: CampaignFrames) -> list[dict[str, Any]]:
     """Return for each node a mapping with its ``name`` and its facts as ``groups``, see ``group``."""
-    campaign, found = frames.campaign, []
-    for host, facts in facts_of(frames).items():
-        measured = {**facts, "network": campaign["networks"].get(host)}
-        found.append({"name": host, "groups": group(measured)})
-    return found
+    return [{"name": host, "groups": group(facts)} for host, facts in facts_of(frames).items()]
 
 
 def group(facts: Facts) -> Groups:
@@ -382,8 +381,8 @@ def box(frames: CampaignFrames) -> list[list[str]]:
     """
     found, clocks = [], highest_clocks(frames)
     for host, facts in facts_of(frames).items():
-        measured = {**facts, "network": frames.campaign["networks"].get(host), "clocks": clocks}
-        found.append({"name": host, "groups": {BOX: rendered(templates()[BOX], measured)}})
+        lines_of_box = rendered(templates()[BOX], facts | {"clocks": clocks})
+        found.append({"name": host, "groups": {BOX: lines_of_box}})
     lines: list[list[str]] = []
     # Several nodes may have a second group: the lines that differ.
     for group_of_all in alike(found):

@@ -288,7 +288,7 @@ def add_changes(pairs: pd.DataFrame, before: Dataset, after: Dataset) -> pd.Data
         # Logarithms of the values: a line for each row, a column for each repetition.
         first = np.log(before.values.loc[group["row_a"]].to_numpy())
         second = np.log(after.values.loc[group["row_b"]].to_numpy())
-        changes = statistics.changes(first, second, 1 - FALSE_DISCOVERIES)
+        changes = statistics.changes(first, second, confidence=1 - FALSE_DISCOVERIES)
         found = pd.DataFrame(changes, index=group.index, columns=["mean", "half", "p"])
         groups.append(
             group.assign(
@@ -361,14 +361,14 @@ def judge(before: Dataset, after: Dataset, rules: Rules = DEFAULT_RULES) -> Camp
     Raises:
         ConfigError: the campaigns have no row in common, or a fact in ``rules.changed`` is equal.
     """
-    pairs, *only = compare(before, after, rules)  # the rows of both, and two numbers of rows
+    pairs, only_in_a, only_in_b = compare(before, after, rules)
     if pairs.empty:
         raise ConfigError(
             f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
         )
     facts = facts_that_differ(before, after, pairs, rules.changed)
     pairs = pairs.sort_values("change", key=abs, ascending=False, kind="stable")
-    return CampaignComparison(before, after, rules, pairs, (only[0], only[1]), facts)
+    return CampaignComparison(before, after, rules, pairs, (only_in_a, only_in_b), facts)
 
 
 # -- text
@@ -400,6 +400,7 @@ def verdict_sentence(counts: Counter[str]) -> str:
 def largest_sentence(pairs: pd.DataFrame) -> str:
     """Return a sentence on the largest change of a row that is better or worse."""
     changed = pairs[pairs["verdict"].isin(CLAIMS)]
+    # The largest change comes first, see ``CampaignComparison.pairs``.
     if len(changed):
         row: Any = next(changed.itertuples())
         change = speed_change(BY_NAME[row.table], math.exp(row.change))
@@ -456,7 +457,8 @@ def fact_lines(
 
 def remarks(found: CampaignComparison) -> list[str]:
     """Return sentences that a reader of the verdicts must know."""
-    pairs, rules, only = found.pairs, found.rules, found.only
+    pairs, rules = found.pairs, found.rules
+    only_in_a, only_in_b = found.only
     sentences = []
     sentences.append(
         f"without any change, at most {100 * FALSE_DISCOVERIES:g} % of comparisons call a row better or worse;"
@@ -473,8 +475,10 @@ def remarks(found: CampaignComparison) -> list[str]:
         sentences.append(
             f"cannot tell of {plural(few, 'row')}: a verdict takes 3 repetitions on each side"
         )
-    if any(only):
-        sentences.append(f"{plural(only[0], 'row')} only in A, {plural(only[1], 'row')} only in B")
+    if only_in_a or only_in_b:
+        sentences.append(
+            f"{plural(only_in_a, 'row')} only in A, {plural(only_in_b, 'row')} only in B"
+        )
     return sentences
 
 

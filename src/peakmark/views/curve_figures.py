@@ -65,11 +65,11 @@ def plot_ladder(figure: Picture) -> Figure:
         cache_bytes = figure.own_runs[row.point][0].cache_bytes
         if cache_bytes:
             caches[f"{level.upper()}: {size(int(cache_bytes))}"] = cache_bytes
-    corners = []
+    curves = []
     for name, rows in members.items():
-        corners.append(curve(figure, rows, panel="", name=name, factors=(1.0, figure.table.factor)))
+        curves.append(curve(figure, rows, panel="", name=name, factors=(1.0, figure.table.factor)))
     labels = "Working set", figure_style.vertical_label(figure.table)
-    drawn, axes = draw(pd.concat(corners, ignore_index=True), labels, max_columns=2, height=HEIGHT)
+    drawn, axes = draw(pd.concat(curves, ignore_index=True), labels, max_columns=2, height=HEIGHT)
     # All curves are in one panel, whose title is empty.
     (axis,) = axes.values()
     axis.set_xscale("log", base=4, subs=[])
@@ -83,18 +83,18 @@ def plot_loaded(figure: Picture) -> Figure:
 
     A mix is a percentage of reads. The variant of its row is r and this percentage, such as ``r67``.
     """
-    corners, bandwidths = [], {}
+    curves, bandwidths = [], {}  # title of a panel -> bandwidth in B/s, the limit of the traffic
     for row in schema.lines(figure.own):
         panel = capitalised(figure.labels(row).threads(row))
         if row.node != "any":
             panel += f", {row.node}"
         name = f"{row.variant.removeprefix('r')} % reads"
-        corners.append(curve(figure, [row], panel, name, (TO_GIGABYTES, figure.table.factor)))
+        curves.append(curve(figure, [row], panel, name, (TO_GIGABYTES, figure.table.factor)))
         bandwidths[panel] = row.limit_bandwidth
     labels = "Traffic (GB/s)", figure_style.vertical_label(figure.table)
     # Points are joined in the order of the loads, not of the traffic: at high load the traffic may fall, and the
     # curve turns back.
-    shown = pd.concat(corners, ignore_index=True)
+    shown = pd.concat(curves, ignore_index=True)
     drawn, axes = draw(shown, labels, max_columns=2, height=HEIGHT, sharey=True)
     for panel, axis in axes.items():
         bandwidth = bandwidths[panel]
@@ -148,7 +148,8 @@ def plot_roofline(figure: Picture) -> Figure:
     """
     rows = figure.rows.sort_values("concurrency", kind="stable")
     # The table whose rows are flat roofs: cpu or gpu.
-    rates = BY_NAME[rows.loc[rows["table"].isin(RATES), "table"].iloc[0]]
+    is_flat = rows["table"].isin(RATES)
+    rates = BY_NAME[rows.loc[is_flat, "table"].iloc[0]]
     uses = USES[rates.name]
     lines: list[dict[str, Any]] = []
     for threads, of_threads in rows.groupby("concurrency", sort=False):
@@ -263,7 +264,7 @@ def plot_matrices(figure: Picture) -> Figure:
         # The latency between two CPUs holds for both directions: fill the other half of the matrix.
         if is_symmetric:
             field = field.combine_first(field.T)
-        # Records of CPUs have their order. NUMA nodes are in the order of their numbers.
+        # The runs of a matrix of CPUs hold the order of the CPUs. Without an order, NUMA nodes are sorted by number.
         first = figure.own_runs[members[0].point]
         places = order_of(first) if first[0].order else sorted({*field.index, *field.columns})
         title = figure.labels(members[0]).workload(members[0])

@@ -81,6 +81,7 @@ def describe(frames: CampaignFrames, machine: str) -> dict[str, Any]:
     """
     campaign = frames.campaign
     report = campaign["config"].get("report") or {}
+    # Without records, the newest time is that of the epoch, 0.
     newest = datetime.fromisoformat(campaign["times"]["newest"])
     if newest.timestamp():
         day = date(newest)
@@ -180,6 +181,8 @@ def build_chapters(
     frames: CampaignFrames, of_resources: Sequence[Mapping[str, Any]], packed: Path | None = None
 ) -> dict[str, Any]:
     """Return the author's chapters; if there are any, also the chapter on the kernels.
+
+    A draft (``report.draft``) has a hint in the place of each chapter that is still empty.
 
     Args:
         frames: the campaign.

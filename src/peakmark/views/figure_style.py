@@ -162,7 +162,7 @@ def finish(
 ) -> None:
     """Label the axes of a grid, and set its size: panels of the same size on all pages.
 
-    The vertical axis is labelled once for several lines of panels, which are lower than the label.
+    With several lines of panels, the vertical axis is labelled once, because a panel is lower than its label.
 
     Args:
         grid: the drawn panels.

@@ -279,6 +279,7 @@ def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
     """
     nodes = lines_of_nodes(frames)
     nodes = nodes[nodes["table"].eq("")].reset_index(drop=True)
+    # The slowest node is first in ``frames.fleet``: the number of a node's line is its place.
     order = nodes.assign(node=nodes["name"], order=nodes.index)[["node", "subsystem", "order"]]
     slow = frames.rows[frames.rows["is_slow"]].merge(order, on=["node", "subsystem"])
     in_order = slow.sort_values(["order", "behind"], ascending=[True, False], kind="stable")
@@ -287,7 +288,9 @@ def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
 
 def line_of(row: Line) -> list[str]:
     """Return the texts of a slow row, in the order of ``HEADINGS``."""
-    labels = Labels(Labels.of(row).table.fitted([row.value]))
+    # The table with the unit in which the value is readable.
+    table = Labels.of(row).table.fitted([row.value])
+    labels = Labels(table)
     factor = 1 - row.behind  # the node's value divided by its class's value
     if BY_NAME[row.table].lower_is_better:
         factor = 1 + row.behind

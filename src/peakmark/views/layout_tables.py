@@ -160,9 +160,9 @@ def columns_of(frames: CampaignFrames, layout_table: LayoutTable, points: Points
     label = place_label(points.own)
     if label:
         pairs = points.own.groupby("line")[["clients", "servers"]].agg("; ".join)
-        columns.append(
-            Column(places_of(first.assign(**pairs)), label, label, form=str, kind="text")
-        )
+        # The columns of ``pairs`` replace those of the first point.
+        places = places_of(first.assign(**pairs))
+        columns.append(Column(places, label, label, form=str, kind="text"))
     for column in layout_table.columns:
         if column.text is not None:
             columns.append(text_column(column.heading, column.text, first))

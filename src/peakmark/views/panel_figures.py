@@ -37,7 +37,7 @@ MAX_COLUMNS = 4
 USUAL_HEIGHT, LAYOUT_HEIGHT = 1.15, 1.4
 """Height of a panel of a usual figure, and of a layout's figure, in inches."""
 MAX_PANELS = 12
-"""Largest number of panels if each block size or number of threads has its own."""
+"""Largest number of panels if each block size or number of threads has a panel. If there would be more, it has dashes."""
 MAX_LETTERS = 22
 """Letters that fit side by side below a panel."""
 MOST_WITH_VALUES = 5
@@ -156,23 +156,26 @@ def plot(figure: Picture) -> Figure:
     each number of threads. Figures of ``together``, and of standard deviations, have no references.
     """
     kind = figure.kind
-    # The value is a key of ``VALUES``.
+    # The layout chooses what is drawn of each row: a key of ``VALUES``.
     value = "measured" if figure.drawing is None else figure.drawing.value
     # Choose the columns of the horizontal axis and of the panels or dashes.
     across, other = "concurrency", "block_bytes"
     has_blocks = figure.rows["block_bytes"].nunique() > 1
     if is_over_blocks(figure.rows) or (kind == "bars" and has_blocks):
         across, other = other, across
+    # Name the rows, their panels and lines, and put them in the order in which they are drawn.
     rows = named_rows(figure, across, other).pipe(add_panels, figure, kind)
     rows = rows.sort_values(["panel_place", "other_place", "across"], kind="stable")
     label = label_across(figure.table, across)
     if kind == "together" or value == "deviation":
         rows = rows[rows["is_own"]]
+    # Set the positions of the marks, and leave out rows without the value.
     factor = 100.0 if value == "efficiency" else figure.table.factor
     rows = rows.assign(x=rows["across"], y=rows[VALUES[value]] * factor).dropna(subset="y")
     labels = label, figure_style.vertical_label(figure.table, value)
     if kind == "bars":
         return plot_bars(figure, rows, labels)
+    # Draw lines: of programs, or of workloads if these are together in a panel. Only measured values have runs and limits.
     is_together = kind == "together"
     rows["name"] = rows["full_name" if is_together else "program"]
     looks = None if is_together else figure_style.looks_of(figure.table)
@@ -272,8 +275,7 @@ def named_rows(figure: Picture, across: str, other: str) -> pd.DataFrame:
         )
     named = figure.rows.join(pd.DataFrame(names, index=figure.rows.index))
     # A layout may write one size in two ways: a number on the axis or in the legend has the text of its first row.
-    for place in ("across", "other_place"):
-        name = place.replace("_place", "") + "_name"
+    for place, name in (("across", "across_name"), ("other_place", "other_name")):
         named[name] = named.groupby(place)[name].transform("first")
     return named
 
@@ -308,9 +310,10 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads = distinct["full_name"].nunique()
-    has_many = kind == "panels" and workloads > 1 and len(distinct) > MAX_PANELS
-    is_split = kind != "bars" and len(distinct) > workloads and not has_many
-    # Lines of panels are as long as possible: workloads side by side, or the panels of each workload.
+    is_dashed = kind == "panels" and workloads > 1 and len(distinct) > MAX_PANELS
+    is_split = kind != "bars" and len(distinct) > workloads and not is_dashed
+    # Lines of panels are as long as possible: the workloads side by side if there are more of them than panels of each
+    # workload, otherwise the panels of a workload.
     rows = rows.assign(workload_place=pd.factorize(rows["full_name"])[0])
     places = ["workload_place"]
     if is_split and (kind == "together" or workloads >= len(distinct) / workloads):
@@ -326,7 +329,7 @@ def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     if kind != "together" and rows["node"].nunique() > 1:
         parts.append(rows["node"])
     panels = [", ".join(filter(None, each)) for each in zip(*parts, strict=True)]
-    lines = rows["other_name"] if has_many else ""
+    lines = rows["other_name"] if is_dashed else ""
     # A single panel may have no title.
     return rows.assign(panel=panels or "", line=lines, panel_place=rows.groupby(places).ngroup())
 

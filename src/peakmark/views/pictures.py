@@ -256,7 +256,8 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
     most = max(counts)
     of_most = memory[memory["concurrency"].eq(most)]
     fastest_first = of_most.sort_values("value", ascending=False, kind="stable")
-    # A point below a slope of another placement of the CPUs would say nothing.
+    # ``band`` tells where a host had placed the CPUs of a virtual machine. A point below a slope of another placement
+    # would say nothing.
     of_slope = fastest_first.groupby("cache_level")["band"].transform("first")
     fastest_first = fastest_first[may_be_one(fastest_first["band"], of_slope)]
     is_slope = ~fastest_first.duplicated("cache_level")

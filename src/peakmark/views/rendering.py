@@ -104,7 +104,9 @@ def extent(picture: bytes) -> dict[str, Any]:
     """
     root = xml.etree.ElementTree.fromstring(picture)  # noqa: S314 - written by peakmark
     width, height = (float(root.attrib[side].removesuffix("pt")) for side in ("width", "height"))
-    share = min(1, width / WIDTH_POINTS, width / WIDTH_POINTS * HEIGHT_POINTS / height)
+    of_text = width / WIDTH_POINTS
+    # At the last share, the figure is as high as a page allows.
+    share = min(1, of_text, of_text * HEIGHT_POINTS / height)
     return {"width": int(100 * share), "pixels": [round(width * PIXELS), round(height * PIXELS)]}
 
 
@@ -229,13 +231,12 @@ def code(text: str) -> Markup:
 
 
 def sort_value(text: str) -> float | None:
-    """Return the number by which a cell is sorted: its first number, or the bytes of a size.
+    """Return the number by which a cell is sorted: its number, or the bytes of a size.
 
     Return None for a text without a number at its beginning, or with a unit other than those in ``_SIZES``. A
     number of threads begins with ``×``.
     """
-    first = text.lstrip("×").partition("  ")[0]
-    number, _, unit = first.partition(" ")
+    number, _, unit = text.lstrip("×").partition(" ")
     try:
         return float(number) * _SIZES[unit or "B"]
     except (KeyError, ValueError):

@@ -197,6 +197,7 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
             shares = values_of(frames.runs, row, "share")
     reference = best_reference(frames.rows, row)
     trust, reason = judge(frames, row, measured)
+    # A row that several nodes measured together has their number as its variant.
     nodes = BY_NAME[row.table].variant_label(row.variant)
     return CardLine(
         title=headline.title.format(block=size(row.block_bytes), nodes=nodes),
@@ -299,7 +300,8 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
     for trust in (Trust.NO, Trust.CARE):
         doubtful = [each for each in measured if each.trust == trust]
         if doubtful:
-            reason = typeset(notes_of(frames, doubtful[0])[0].short)
+            gravest = notes_of(frames, doubtful[0])[0]
+            reason = typeset(gravest.short)
             if len(doubtful) < len(measured):
                 reason += f" on {len(doubtful)} of {len(measured)}"
             is_minority = 2 * len(doubtful) < len(measured)
@@ -466,7 +468,7 @@ def terminal(page: Mapping[str, Any], *, is_coloured: bool = False) -> str:
 def pairs_table(pairs: list[list[str]]) -> Table:
     """Return a grid of names and texts.
 
-    As ``Text``, they may have brackets, which ``rich`` takes for markup elsewhere.
+    They are of the type ``Text``: in a plain string, ``rich`` would take brackets for markup.
     """
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")

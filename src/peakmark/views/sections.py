@@ -166,7 +166,8 @@ def notes_below(frames: CampaignFrames, shown: ShownTable, layout: Layout | None
     words = notes["text"].str.replace(r"[\d.]+", "", regex=True)
     for (instrument, _), alike in notes.groupby(["about", words], sort=False):
         text = alike["text"].iloc[0]
-        rows = shown.lines.loc[alike.loc[alike["text"].eq(text), "point"]]
+        points = alike.loc[alike["text"].eq(text), "point"]
+        rows = shown.lines.loc[points]
         which = name_rows(list(schema.lines(rows)), layout)
         if len(rows) == len(shown.lines):
             which = "all rows"

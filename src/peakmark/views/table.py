@@ -141,7 +141,7 @@ class ShownTable:
     def breaks(self) -> list[int]:
         """Return the numbers of the lines where the node, the workload or the variant changes.
 
-        They have a thin rule above them. There is none if one of them changes from each line to the next.
+        These lines have a thin rule above them. If each line differs from the one before, there are no rules.
         """
         first = self.lines[["line", "node", "workload", "variant"]].drop_duplicates("line")
         places = list(zip(first["node"], first["workload"], first["variant"], strict=True))
@@ -321,13 +321,7 @@ def remarks_on_lines(
     numbers = lines["line"].unique()
     if notes.empty:
         return [], [[] for _ in numbers]
-    # Merge remarks that differ only in numbers: over the table if all lines have them, otherwise within a line.
-    family = ["code", "words", "about", "trust"]
-    notes = notes.assign(words=notes["short"].str.replace(NUMBER, "", regex=True))
-    lines_with = notes.groupby(family)["line"].transform("nunique")
-    is_of_all = lines_with.eq(len(numbers)) & (len(numbers) > 1)
-    notes["line"] = notes["line"].mask(is_of_all, OF_ALL)
-    notes = merge(notes, ["line", *family], "short")
+    notes = merged_over_lines(notes, len(numbers))
     # A reference does not repeat what peakmark's kernel has too, and a line not what all lines have.
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
     what = pd.MultiIndex.from_frame(notes[["line", "short", "trust"]])
@@ -346,6 +340,19 @@ def remarks_on_lines(
     in_order = notes[~is_known].sort_values("rank", kind="stable")
     remarks = in_order.groupby("line")["remark"].agg(list)
     return remarks.get(OF_ALL, []), [remarks.get(line, []) for line in numbers]
+
+
+def merged_over_lines(notes: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Merge remarks that differ only in numbers: over the table if all its lines have them, otherwise within a line.
+
+    The ``line`` of a remark that all lines have becomes ``OF_ALL``; ``count`` is the number of lines.
+    """
+    family = ["code", "words", "about", "trust"]
+    notes = notes.assign(words=notes["short"].str.replace(NUMBER, "", regex=True))
+    lines_with = notes.groupby(family)["line"].transform("nunique")
+    is_of_all = lines_with.eq(count) & (count > 1)
+    lines = notes["line"].mask(is_of_all, OF_ALL)
+    return merge(notes.assign(line=lines), ["line", *family], "short")
 
 
 def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
@@ -578,9 +585,15 @@ def places_of(own: pd.DataFrame) -> pd.Series:
 
 
 def place(clients: str, servers: str, node: str) -> str:
-    """Return where a point was measured: ``node1``, ``client → server`` or ``3 pairs``."""
+    """Return where a point was measured: ``node1``, ``client → server`` or ``3 pairs``.
+
+    Args:
+        clients: client of each run, with semicolons.
+        servers: server of each run, likewise. Where it is the client, one node measured alone.
+        node: name of the node.
+    """
     hosts = zip(clients.split("; "), servers.split("; "), strict=True)
-    pairs = {pair for pair in hosts if pair[0] != pair[1]}
+    pairs = {(client, server) for client, server in hosts if client != server}
     if len(pairs) > 1:
         return f"{len(pairs)} pairs"
     return " → ".join(pairs.pop()) if pairs else node

@@ -245,14 +245,14 @@ def render(shown: ShownTable, *, across: bool = False) -> str:
         shown: the table.
         across: whether the table is as wide as a page instead of one column of the page.
     """
-    # Environment in which the table fits, size of the type, and gap between columns in points.
-    place, size, gap = "table, a column of 8.4 cm", r"\footnotesize", 2
+    # Environment in which the table fits, and size of the type.
+    place, size = "table, a column of 8.4 cm", r"\footnotesize"
     if across:
-        place, size, gap = "table*", r"\scriptsize", 2
+        place, size = "table*", r"\scriptsize"
     body = [" & ".join(line) for line in zip(*map(cells, shown.columns), strict=True)]
     lines = [
         rf"% {shown.name}: needs \usepackage{{booktabs,siunitx}}; fits into {place}",
-        rf"{{{size}\setlength{{\tabcolsep}}{{{gap}pt}}%",
+        rf"{{{size}\setlength{{\tabcolsep}}{{2pt}}%",
         rf"\begin{{tabular}}{{@{{}}{''.join(map(specification, shown.columns))}@{{}}}}",
         r"\toprule",
         rf"{' & '.join(map(stacked, shown.columns))} \\",

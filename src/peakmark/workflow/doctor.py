@@ -134,8 +134,9 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
-    """Yield the instruction sets without which the kernels were built."""
-    for isa, why in (software.collect_build(Host(), kernels)["left_out"] or {}).items():
+    """Yield the instruction sets without which the kernels were built, with the reasons."""
+    left_out = software.collect_build(Host(), kernels)["left_out"] or {}
+    for isa, why in left_out.items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then peakmark run -- kernels"
         yield "note", "toolchain", text
 

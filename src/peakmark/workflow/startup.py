@@ -25,7 +25,6 @@ from snakemake_interface_common.exceptions import ApiError
 from peakmark import files, resources, slurm
 from peakmark.cell import Cell
 from peakmark.config.campaign import named
-from peakmark.config.types import SiteSlurm
 from peakmark.errors import ConfigError, ExitCode, PeakmarkError, sentence, tell
 from peakmark.formatting import counted, duration, listed, natural, plural, short_name
 from peakmark.plan import durations, jobs
@@ -275,7 +274,17 @@ def _tools_on(
         stuck = (node for node in known if short_name(node.name) in nodes)
         idle = [node.name for node in stuck if node.state == "idle"]
         if idle:
-            found = _ask_for_tools(plan.directory / "plan.json", idle, names, settings)
+            # One job starts at once on all idle nodes. Each node prints a line.
+            named = jobs.site_options(
+                settings, len(idle), limit_min=1, cpu_count=1, memory_mb=durations.PROGRAMS_MB
+            )
+            named |= {"nodelist": ",".join(idle), "immediate": str(ASK_S)}
+            path = plan.directory / "plan.json"
+            words = resources.command("measure", "--plan", str(path), "--tools", *names)
+            answers = commands.ask("srun", *jobs.command_line(named, settings), *words)
+            for line in answers.splitlines():
+                node, tools = msgspec.json.decode(line, type=tuple[str, Tools])
+                found[short_name(node)] = tools
     except slurm.SlurmError as error:
         tell(f"the tools of the nodes are not known: {error}")
     if missing := sorted({*nodes} - found.keys(), key=natural):
@@ -283,31 +292,6 @@ def _tools_on(
             f"{counted(missing)}: some cells were not possible there. Whether their tools are there now is "
             "asked by a run that starts while these nodes are idle"
         )
-    return found
-
-
-def _ask_for_tools(
-    plan: Path, nodes: Sequence[str], names: Sequence[str], settings: SiteSlurm
-) -> dict[str, Tools]:
-    """Return node -> its tools, from a job that srun starts at once on these nodes. Errors: SlurmError.
-
-    Args:
-        plan: the plan's file.
-        nodes: names of idle nodes.
-        names: names of the tools.
-        settings: section ``slurm`` of the site file.
-    """
-    named = jobs.site_options(
-        settings, len(nodes), limit_min=1, cpu_count=1, memory_mb=durations.PROGRAMS_MB
-    )
-    named |= {"nodelist": ",".join(nodes), "immediate": str(ASK_S)}
-    words = resources.command("measure", "--plan", str(plan), "--tools", *names)
-    answers = commands.ask("srun", *jobs.command_line(named, settings), *words)
-    found = {}
-    # Each node prints one line.
-    for line in answers.splitlines():
-        node, tools = msgspec.json.decode(line, type=tuple[str, Tools])
-        found[short_name(node)] = tools
     return found
 
 
