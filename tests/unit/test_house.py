@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_670,
     "machine": 9_250,
     "plan": 8_370,
-    "rows": 23_092,
+    "rows": 23_075,
     "slurm": 4_610,
     "run": 11_170,
     "storage": 2_940,

@@ -124,8 +124,8 @@ def basic_row(question: Question) -> Question:
     """Return the question about the basic workload of a ladder row or of a NUMA row.
 
     A level of a ladder becomes LAT or RS with the same working set. NUMA-RS and NUMA-WS become RS and
-    WS in a pool of the whole node, of which ``of_one_node`` takes the part. All other questions are returned
-    unchanged.
+    WS in a pool of the whole node; ``of_one_node`` then takes the share of one NUMA node. All other questions
+    are returned unchanged.
     """
     if question.workload in ("NUMA-RS", "NUMA-WS"):
         workload = question.workload.removeprefix("NUMA-")
@@ -322,9 +322,9 @@ def _empty_channels(line: dict[str, str] | None, sockets: int, channels: int, wi
     """
     if line is None or float(line["bytes_per_transfer"]) != width:
         return ""
-    if channels >= sockets * int(line["channels"]):
-        return ""
     each = int(line["channels"])
+    if channels >= sockets * each:
+        return ""
     return words(
         "empty-channels",
         populated=channels,

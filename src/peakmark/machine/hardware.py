@@ -319,8 +319,8 @@ def _clocks(
             clock is the highest of all kinds.
     """
     cppc = host.read(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")  # in MHz, the files of cpufreq in kHz
-    name = fields.get("Model name", "")
-    in_name = re.search(r"@\s*([\d.,]+)\s*(GHz|MHz)", name)
+    model = fields.get("Model name", "")
+    in_name = re.search(r"@\s*([\d.,]+)\s*(GHz|MHz)", model)
     value, unit = in_name.groups() if in_name else (None, "GHz")
     in_name_hz = hertz(value, {"GHz": 1e9, "MHz": 1e6}[unit])
     # A constant TSC runs at the base clock, and the kernel's BogoMIPS is twice its rate.

@@ -115,6 +115,7 @@ def folders(host: Host, controller: str) -> list[tuple[int, str]]:
     """
     mounts = _mounts(host)
     found = []
+    # A line is ``NUMBER:CONTROLLERS:GROUP``, such as ``4:cpu,cpuacct:/slurm/job_7``.
     groups = re.findall(r"(?m)^(\d+):([^:]*):(.*)$", host.read("/proc/self/cgroup") or "")
     for number, names, group in groups:
         key = controller

@@ -85,7 +85,7 @@ def _default_interface(host: Host) -> str | None:
     for line in (host.read("/proc/net/route") or "").splitlines():
         # Interface, destination, gateway, flags, two counters, metric and mask. Short lines are filled with empty texts.
         name, destination, *_, metric, mask = [*line.split(), *[""] * 8][:8]
-        # Routes that reject packets have the interface ``*``.
+        # A default route has destination and mask 0. Routes that reject packets have the interface ``*``.
         if name != "*" and destination == mask == "00000000":
             metrics[name] = min(int(metric), metrics.get(name, int(metric)))
     if not metrics:
@@ -152,8 +152,8 @@ def _wired(host: Host, name: str) -> list[str]:
 def _speed(host: Host, name: str) -> _Speed:
     """Return the line rate and a remark about it.
 
-    The speed of a virtual interface is ignored, because it is meaningless. It has the speed of the
-    interfaces below it, if they have the same.
+    The speed that a virtual interface reports is ignored, because it is meaningless. Its rate is that of the
+    interfaces below it, if these are equally fast.
     """
     kind, wired = _kind(host, name), _wired(host, name)
     if kind == "infiniband":

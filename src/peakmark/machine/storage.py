@@ -247,7 +247,7 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
     if interface == "sata" and (port := re.search(r"/ata(\d+)/", path)):
         return _coded(host.read(f"/sys/class/ata_link/link{port[1]}/sata_spd"), "SATA")
     if interface == "sas" and (ports := re.findall(r".*/port-[\d:]+", path)):
-        # The last port in the path is the one next to the disk. Its first phy stands for the link.
+        # The last port in the path is the one next to the disk. The first of its phys, if it has any, stands for the link.
         for phy in sorted(Path(ports[-1]).glob("phy-*")):
             return _coded(host.read(f"/sys/class/sas_phy/{phy.name}/negotiated_linkrate"), "SAS")
     return None, None

@@ -261,8 +261,7 @@ def counters(measured: RowRuns) -> Messages:
                     events[warning_of[counter], device][number] += count
         for (warning, device), by_run in events.items():
             code, case, trust = warning
-            where = noise_of_host.where
-            often = in_how_many(len(by_run), len(noise_of_host.runs), where)
+            often = in_how_many(len(by_run), len(noise_of_host.runs), noise_of_host.where)
             count = sum(by_run.values())
             yield message(code, Trust(trust), case=case, device=device, count=count, often=often)
 
@@ -465,11 +464,18 @@ def pool_in_cache(measured: RowRuns) -> Messages:
     # to have its own cache.
     assumed = last["size"] * min(last["count"], row.concurrency)
     held = max(measured.values_of("placed_cache_bytes"), default=assumed)
-    if min(pools) < LEAST_POOL * held:
-        sizes = {"pool": min(pools), "held": held, "needed": LEAST_POOL * held}
-        texts = {name: format_size(int(size)) for name, size in sizes.items()}
-        level = str(last["level"])
-        yield message("cached", Trust.NO, case="pool", times=LEAST_POOL, level=level, **texts)
+    smallest, needed = min(pools), LEAST_POOL * held
+    if smallest < needed:
+        yield message(
+            "cached",
+            Trust.NO,
+            case="pool",
+            pool=format_size(int(smallest)),
+            times=LEAST_POOL,
+            level=str(last["level"]),
+            held=format_size(int(held)),
+            needed=format_size(int(needed)),
+        )
 
 
 # -- all checks

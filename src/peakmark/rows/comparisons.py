@@ -51,7 +51,7 @@ WORKLOADS: Mapping[str, Sequence[tuple[str, str]]] = {
 CERTAINTY = {1: "from as few as 1 run", 2: "from as few as 2 runs"}
 """Number of repetitions -> words on a difference that is not tested."""
 TESTED_WORDS = "in every repetition"
-"""Words on a difference that was tested; a sentence has none, because the report's method says so."""
+"""Words on a difference that was tested. Sentences leave them out, because the report's method says so."""
 PRINTED = "as printed"
 """Words on a difference of values of which a report printed one number each."""
 EQUAL = ["node", "workload", "variant", "cache_level", "block_bytes", "concurrency"]
@@ -188,10 +188,12 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.D
     """
     pairs = first.merge(second, on=list(on), suffixes=("", "_other"))
     pairs = pairs[may_be_one(pairs["band"], pairs["band_other"])]
+    # The larger of the ranges of the two choices.
     ranges = pairs["fastest"] - pairs["slowest"]
     larger = ranges.clip(lower=pairs["fastest_other"] - pairs["slowest_other"])
     counts = zip(pairs["n"], pairs["n_other"], strict=True)
     ways = [math.comb(n + n_other, n) for n, n_other in counts]
+    # Over the values of both choices.
     slowest = pairs[["slowest", "slowest_other"]].min(axis=1)
     fastest = pairs[["fastest", "fastest_other"]].max(axis=1)
     return pairs.assign(

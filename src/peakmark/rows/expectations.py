@@ -23,7 +23,7 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.storage.results import Results, StoredRecord
 
 LEAST_MARGIN = 1.1
-"""Least factor between the worst end of the class's interval and the bound that slow nodes miss.
+"""Smallest factor by which the bound of a row lies beyond the worst end of its class's interval.
 
 Other programs may take 5 % of the CPUs unnoticed (``activity.MATTERS``), and good nodes vary by up to 5 %
 from day to day.
@@ -138,7 +138,7 @@ def _row(
     )
     if lines["n"].sum() < LEAST_VALUES or record is None:
         return None
-    table = first["place"].partition("/")[0]
+    table = first["place"].partition("/")[0]  # a place begins with its table
     size = "" if block is None else format_size(block)
     words = [table, first["workload"], first["variant"], size, f"x{asked}"]
     lowest, highest = float(lines["low"].min()), float(lines["high"].max())

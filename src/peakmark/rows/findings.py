@@ -307,7 +307,10 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def on_disturbed(rows: pd.DataFrame) -> str:
-    """Return a sentence on how many of these rows are disturbed, on which another sentence rests; empty if none is."""
+    """Return a sentence that says how many of some rows are disturbed; empty if none is.
+
+    It follows a sentence that rests on these rows.
+    """
     count = int(rows["disturbances"].ne("").sum())
     if not count:
         return ""

@@ -98,6 +98,7 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
     verdicts: dict[Place, SlowRow] = {}
     distances = pd.Series(math.nan, index=rows.index)
     for _, of_class in rows[rows["is_judged"]].groupby("node_class"):
+        # Places whose values are times.
         is_time = of_class["unit"].eq("s")
         times = set(of_class.loc[is_time, "place"])
         logs = logs_of(values_of(of_class, runs), times)
@@ -230,8 +231,8 @@ def slow_rows(of_class: ClassLogs) -> dict[Place, SlowRow]:
 def smallest_distances(of_class: ClassLogs) -> dict[Hashable, float]:
     """Return key -> smallest share behind its class from which on ``slow_rows`` would call a node slow.
 
-    This is for a single slow node, which is so far behind in all rows, at the spread of the other nodes
-    and of the repetitions.
+    It holds for a node that alone is slow, and equally far behind in all rows. It follows from the spread of
+    the other nodes and of the repetitions.
     """
     from scipy import stats
 
@@ -395,7 +396,7 @@ def list_slow_parts(
     behind = {name: frozenset(nodes) for name, nodes in known.items()}
     found = [pd.DataFrame()]
     for key, pairs in of_links.groupby(["table", "place"], sort=False):
-        by_time = {pair: values for (pair, _place), values in values_of(pairs, runs).items()}
+        by_time = {pair: values for (pair, _), values in values_of(pairs, runs).items()}
         # Keep the order of the rows: the order of the runs must not decide how ties are listed.
         measured = {pair: by_time[pair] for pair in pairs["node"]}
         name, point = map(str, key)
@@ -450,6 +451,7 @@ def frame_of_pairs(
     """
     lines = {}
     for name, values in logs.items():
+        # A pair crosses an uplink if only one of its nodes is behind it.
         client, server = name.split("+")
         interval = statistics.median_interval(values)
         lines[name] = {

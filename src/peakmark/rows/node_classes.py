@@ -90,7 +90,7 @@ LIMITS = (
 )
 SAME_LIMIT = 0.95
 """Smallest ratio of amounts that count as equal: the firmware of a node takes some of its memory. A node that lacks
-one of 16 modules or GPUs has a smaller one.
+one of 16 modules or GPUs has a smaller ratio.
 """
 
 

@@ -37,7 +37,7 @@ UNCHANGED_WITHIN = 0.02
 The reference runs are those of the usual band (``mark_usual``), or the undisturbed ones (``add_neighbours``).
 """
 DISTANCES = {15e-9: "same-core", 80e-9: "same-cache", np.inf: "no-cache"}
-"""Core-to-core time in s, up to which two CPUs usually have this distance -> case of message ``distance``.
+"""Longest core-to-core time in s of two CPUs at a distance -> this distance, a case of the message ``distance``.
 
 The distance is inferred, because a guest cannot see the topology of its host.
 """
@@ -202,6 +202,7 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
         times = of_band[READINGS].melt()["value"]
         low, high = (significant(1e9 * time, 3) for time in (times.min(), times.max()))
         distance = distance_of(times.median())
-        band = words("band", times=value_range(low, high), runs=len(of_band), distance=distance)
-        bands.append(band)
+        bands.append(
+            words("band", times=value_range(low, high), runs=len(of_band), distance=distance)
+        )
     yield message("placements", host=hosts[0], bands=tuple(bands))

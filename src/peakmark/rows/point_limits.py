@@ -186,7 +186,7 @@ def best_answer(point: Any, results: Results) -> Answer:
 
 
 def answers_of(point: Any, results: Results) -> list[Answer]:
-    """Return an answer for each host that measured a point and has facts; a single one if no host has facts."""
+    """Return an answer for each host that measured a point and has facts; if none has, a single one without a host."""
     answers = []
     measured = [] if point.hosts is None else sorted(point.hosts, key=natural)
     known = [host for host in measured if host in results.facts]

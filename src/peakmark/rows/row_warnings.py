@@ -119,6 +119,7 @@ def points_of(rows: pd.DataFrame, runs: pd.DataFrame, results: Results) -> Itera
     """Yield the points of these rows and runs, in the order of the rows."""
     runs_of = runs_by_row(runs[runs["kept"]].sort_values("repetition", kind="stable"))
     failures = runs_by_row(runs[runs["status"].eq("failed") & runs["table"].ne("")])
+    # Undisturbed values that do not count: above the limit, or in another placement.
     is_valid = runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")
     left_out = runs_by_row(runs[is_valid & ~runs["kept"]])
     own_lines: dict[str, Line] = {}
@@ -351,7 +352,7 @@ def clock_below_best(row: Line) -> Messages:
 def nodes_with_host_cache(kept: pd.DataFrame, results: Results) -> set[str]:
     """Return the virtual machines whose flushes of much data took no time: their host kept it in its memory.
 
-    The cache of a real disk, which flushes as fast, is safe from a loss of power.
+    A real disk that flushes as fast has a cache that is safe from a loss of power.
     """
     is_kernel = kept["instrument"].eq(KERNELS["disk"]) & kept["table"].eq("disk_throughput")
     writes = kept[is_kernel & kept["workload"].str.startswith("W")]

@@ -116,7 +116,7 @@ def find_unequal_nodes(runs: pd.DataFrame, results: Results) -> pd.Series:
     lines = {}
     for row in clients:
         point, _ = row
-        table = point.partition("/")[0]
+        table = point.partition("/")[0]  # the name of a point begins with its table
         own = point, kernel_of(table)
         differ = [
             *differing(clients[row] | clients.get(own, set()), results),
@@ -144,6 +144,7 @@ def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
     share = shares_of_runs(runs, limits)
     is_usual = runs["is_usual"]
     is_above = is_usual & share.gt(MOST)
+    # Number of usual runs of each row, and of those above the limit.
     row = [runs["point"], runs["instrument"]]
     above, usual = is_above.groupby(row).transform("sum"), is_usual.groupby(row).transform("sum")
     is_left_out = is_above & (above * 2 <= usual)
@@ -215,6 +216,7 @@ def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
         missing=runs["status"].isin(["missing", "unavailable"]),
         above_limit=runs["above_limit"],
     )
+    # Records with a disturbed attempt, which was measured again.
     is_again = runs["disturbed"].ne("")
     again = runs[is_again].groupby(ROW)["record"].nunique().rename("measured_again")
     with_reason = runs[runs["reason"].ne("")]
@@ -285,6 +287,7 @@ def find_hosts(kept: pd.DataFrame) -> pd.DataFrame:
 
     Pairs within one machine (loopback) are left out if other runs of the point crossed a network.
     """
+    # A run without a server counts as a pair within its host.
     server = kept["server_host"].mask(kept["server_host"].eq(""), kept["host"])
     pairs = kept[["point", "host"]].assign(server=server).drop_duplicates()
     is_remote = pairs["host"].ne(pairs["server"])
@@ -320,10 +323,11 @@ def add_settings(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
 def settings_of(cell: Cell, workload: str, details: Mapping[str, Any]) -> dict[str, str]:
     """Return title -> text of the settings with which a value was measured.
 
-    These are the options, and how memory or disk is accessed.
+    These are the options that ``data/comparability.csv`` lists, and how memory or disk is accessed.
     """
     known = {}
     for name, text in flat({"options": cell.options}):
+        # An option that the file lists for no subsystem matters to no comparison.
         if fact(name)["subsystems"]:
             known[fact(name)["title"]] = text
     return known | access_of(cell.subsystem, workload, {**cell.options, **details})
@@ -604,6 +608,7 @@ def _noise(run: Line, prefix: str) -> dict[str, Any]:
     With the prefix ``server_``, return both for the node of the run's server.
     """
     names = ("seconds", "steal", "others", "busy", "users", "throttled_seconds", "hot", "counters")
+    # Only the column of the seconds has another name.
     columns = {name: f"{prefix}{name}" for name in names} | {"seconds": f"{prefix}noise_seconds"}
     values = {name: getattr(run, column) for name, column in columns.items()}
     return values | {"counters": json.loads(values["counters"] or "{}")}

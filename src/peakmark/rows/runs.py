@@ -382,7 +382,7 @@ def json_text(value: Any) -> str:
 def add_sums_of_nodes(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the sums of nodes that were measured at one moment, and a line for each sum that is missing.
 
-    The lines of the single nodes lose their table.
+    The lines of the single nodes lose their table, so that no row shows them.
     """
     is_part = runs["first_node"].ne("")
     if not is_part.any():
@@ -424,6 +424,7 @@ def gaps_of_groups(parts: pd.DataFrame) -> pd.DataFrame:
     gaps = parts[parts["value"].isna()]
     cells = []
     for line in schema.lines(gaps):
+        # The ID that the cell would have on the first node.
         cells.append(line.cell.replace(f"/{line.node}/", f"/{line.first_node}/"))
     moved = gaps.assign(node=gaps["first_node"], cell=cells)
     return moved.drop_duplicates(["cell", "metric", "status", "reason"])

@@ -369,7 +369,7 @@ FILES: Mapping[str, tuple[SchemaColumn, ...]] = dict(
 MAXIMUM = 1 << 62
 """Largest number that a file may hold: sums, squares and ratios of such numbers stay finite."""
 POSITIVE = ("value", "mean", "median", "min", "max", "low", "high", "limit", "bound", "work")
-"""Columns whose numbers are above zero, where there is one."""
+"""Columns whose numbers are above zero, unless they are missing."""
 _UNITS = set().union(*(subsystem.units.values() for subsystem in SUBSYSTEMS.values()))
 _CODES = {code.partition(" ")[0] for code in catalogue()}
 _WORKLOADS = set().union(*(subsystem.workloads for subsystem in SUBSYSTEMS.values()))
@@ -731,7 +731,7 @@ def shows_link(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
-    """Return a mask of the warnings that other activity may have changed a value."""
+    """Return a mask of the warnings which say that other activity may have changed a value."""
     return warnings["code"].isin(DISTURBANCES) & warnings["trust"].ne(Trust.OK)
 
 

@@ -211,9 +211,16 @@ class Measurement(Struct):
 
         The block of the row is the area that the node chose, if the cell left the choice to the node.
         """
-        unit = SUBSYSTEMS[cell.subsystem].units[metric]
-        row = (workload or cell.workload, cell.variant, cell.area, cell.concurrency)
-        return cls(*row, metric, value, unit, dict(details))
+        return cls(
+            workload=workload or cell.workload,
+            variant=cell.variant,
+            block=cell.area,
+            concurrency=cell.concurrency,
+            metric=metric,
+            value=value,
+            unit=SUBSYSTEMS[cell.subsystem].units[metric],
+            details=dict(details),
+        )
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ _MEMORY_SHARE = 0.8
 # 4000: 20 (14 to 18), 8000: 86 (85).
 _MPI_UPDATE_S, _MPI_LIMIT_S, _LOCAL_UPDATE_S, _OTHER_TESTS = 1.4e-7, 60.0, 3.5e-8, 1.6
 _UPDATES_ON_NODES_S = 2 * 1.1 * _MPI_LIMIT_S
-"""Longest time, in seconds, of both tests of random access between the processes of several nodes."""
+"""Longest time, in seconds, of both tests of random access between the processes of several nodes, and a margin."""
 
 
 class Hpl(Instrument):

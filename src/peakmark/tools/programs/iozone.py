@@ -130,7 +130,8 @@ class Iozone(Instrument):
         # Check that the output has the cell's unit and record size, and that O_DIRECT was used. In operations, IOZone
         # announces ``OPS Mode``; otherwise it says that its output is in kBytes/sec.
         ops = in_ops(cell)
-        if ("OPS Mode" in text) != ops or ("output is in kbytes/sec" in text.lower()) == ops:
+        says_ops, says_kb = "OPS Mode" in text, "output is in kbytes/sec" in text.lower()
+        if says_ops != ops or says_kb == ops:
             unit = "kB"
             if ops:
                 unit = "operations"

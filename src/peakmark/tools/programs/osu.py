@@ -124,6 +124,7 @@ class Osu(Instrument):
         Their CPUs are the cell's option ``cpus``.
         """
         if cell.variant in ON_ONE_NODE:
+            # One CPU for each rank; colons separate the ranks.
             cpus = str(cell.options.get("cpus")).replace(",", ":")
             argv = ["sh", "-c", common.ON_CPUS_OF_RANK, cpus, *argv]
         return self.command(cell, argv, ranks=cell.concurrency)

@@ -42,7 +42,7 @@ _TABLES = {
 _LEAST, _MOST = 1000, 100_000
 """Fewest and most messages, without the option ``count``."""
 _BYTES = 4 << 30
-"""Bytes of all messages where their number is between these two: 0.3 s of RATE at 100 Gbit/s."""
+"""Bytes from which the number of messages follows, within these bounds: 0.3 s of RATE at 100 Gbit/s."""
 _SLOWEST_ADAPTER = 1.25e9
 """Speed in B/s of the slowest adapter for which times are estimated: 10 Gbit/s."""
 
