@@ -165,6 +165,7 @@ def matters(name: str, subsystem: str, instrument: str) -> bool:
     """Return whether a fact, given by its dotted name, matters for the rows of a program."""
     line = fact(name)
     is_kernel = instrument == KERNELS[subsystem]
-    # A fact of "kernels" matters to peakmark's kernels alone, any other to all programs.
+    # The subsystems of a fact are one text, such as "cpu memory". A fact of "kernels" matters to peakmark's kernels
+    # alone, any other to all programs.
     is_of_program = line["programs"] != "kernels" or is_kernel
     return subsystem in line["subsystems"] and is_of_program

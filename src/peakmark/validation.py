@@ -63,7 +63,7 @@ def _problem(value: Any, kind: Any, place: str = "") -> str:
         kind: its type.
         place: place of the value, such as ``cpu[0].blocks``.
     """
-    rules: list[msgspec.Meta] = []
+    rules: list[msgspec.Meta] = []  # ``_members`` fills it
     members = list(_members(kind, rules))
     where = place or "the top level"
     # Collect the parts of a list or a mapping: place, value and type of each.

@@ -357,6 +357,7 @@ def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
         is_unsized = workload in SHAPES or workload == "BARRIER"
         if is_unsized or (subsystem == "gpu" and workload not in SWEEPS):
             sizes = [None]
+        # A point for each combination of these values.
         points += map(_GridPoint._make, product([workload], variants, sizes, keys.concurrency))
     return points
 

@@ -97,7 +97,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
         MeasurementError: some cells failed. All other cells have been measured.
     """
     done = output_path(part.directory, name)
-    done.unlink(missing_ok=True)
+    done.unlink(missing_ok=True)  # it may be that of an earlier run
     current = current_path(part.directory, name)
     if part.cells[0].is_together:
         _measure_together(part, name, kernels)

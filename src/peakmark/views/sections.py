@@ -305,6 +305,7 @@ def add_pictures(
         if len(picture.rows):
             points = picture.rows["point"]
             fitting = parts_with(points, parts, tables)
+            # No table has all points: take the last one with any.
             if not fitting:
                 pairs = zip(parts, tables, strict=True)
                 fitting = [part for part, each in pairs if each.lines.index.isin(points).any()][-1:]

@@ -286,6 +286,7 @@ def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
     names = []
     for node, share in zip(slowest["node"], slowest["share"], strict=True):
         names.append(f"{node} {percent(share)} %")
+    # The names are 4 points beside the dot, on the side away from the median.
     first = slowest.iloc[0]
     axis.annotate(
         counted(names, MOST_NAMED), (first["share"], position + first["offset"]),

@@ -428,13 +428,15 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     )
     family = ["code", "words", "subject"]
     groups = notes.groupby(family, sort=False)
+    # The points of remarks on peakmark's kernel, or on the whole row; those of references are NaN, which is not counted.
     own = notes["point"].where(notes["about"].isin(["", *KERNELS.values()]))
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
     sentences = notes["text"]
     # Who reads numbers that others printed cannot measure again.
     if not frames.printed_in:
         sentences += remedies
-    # A sentence on several rows leaves out how often it happened in one, and on which server.
+    # A family is as grave as its gravest note. A sentence on several rows leaves out how often it happened in one, and
+    # on which server.
     rows = groups["point"].transform("nunique")
     notes = notes.assign(
         sentence=sentences.mask(rows.gt(1), sentences.str.replace(OF_ROW, "", regex=True)),
@@ -442,6 +444,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         own=own.groupby([notes[name] for name in family]).transform("nunique"),
         rank=groups["rank"].transform("min"),
     )
+    # The short words and the sentence each get their own *up to*.
     short, text = merge(notes, family, "short")["short"], merge(notes, family, "sentence")
     in_order = text.assign(short=short).sort_values(
         ["rank", "rows"], ascending=[True, False], kind="stable"
