@@ -190,7 +190,7 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
     noise = record.data.context.noise
     return {
         "argv": words,
-        "cpus": parse_cpu_list(words[words.index("--cpus") + 1]),
+        "cpus": parse_cpu_list(words[words.index("--cpus") + 1]),  # the value of this option
         "overhead_s": min(MOST_OVERHEAD_S, max(LEAST_OVERHEAD_S, overhead_s)),
         "clock_limit_hz": noise.clock_limit_hz if noise else None,
     }

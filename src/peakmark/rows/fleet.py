@@ -191,6 +191,8 @@ class ClassLogs(NamedTuple):
 def logs_of(values: Values, lower_is_better: Collection[Hashable] = ()) -> ClassLogs:
     """Return the logarithms of the rows of one class.
 
+    A key identifies a row among those of a node, such as its place.
+
     Args:
         values: node and key -> repetitions, positive, in any unit. Rows with fewer than
             ``LEAST_REPETITIONS`` repetitions are ignored.
@@ -198,6 +200,7 @@ def logs_of(values: Values, lower_is_better: Collection[Hashable] = ()) -> Class
     """
     nodes = _numbered(node for node, _ in values)
     keys = _numbered(key for _, key in values)
+    # (better end of the interval, median, worse end) x nodes x keys
     logs = np.full((3, len(nodes), len(keys)), np.nan)
     for (node, key), repetitions in values.items():
         if len(repetitions) >= LEAST_REPETITIONS:

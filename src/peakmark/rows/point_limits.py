@@ -281,6 +281,7 @@ def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd
     Only undisturbed runs of peakmark's kernel on hosts with facts count.
     """
     is_clean = kept["causes"].eq("") & kept["clock_hz"].gt(0) & kept["host"].isin([*results.facts])
+    # The merge drops the runs of other programs.
     clean = kept[is_clean & kept["table"].eq("cpu")].merge(rows.loc[rows["is_own"], ROW], on=ROW)
     classes = {host: equipment_of(facts).cpu for host, facts in results.facts.items()}
     of_work = clean.assign(cpu_class=clean["host"].map(classes)).groupby(

@@ -375,6 +375,7 @@ def choose_n(
     # An element of the matrix has 8 bytes. The wall time grows with N, so a binary search finds the largest N.
     most = int(math.sqrt(room / 8)) // nb
     sizes = range(nb, (most + 1) * nb, nb)
+    # The number of sizes that fit. The second smallest one has two blocks.
     fitting = bisect_right(sizes, budget_s, key=lambda n: wall_seconds(n, rate, hpcc, nodes))
     if fitting < 2:
         return None
