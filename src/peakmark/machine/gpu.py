@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peakmark.machine.host import Facts, Host, pcie_link, possible
+from peakmark.machine.host import Facts, Host, first_int, pcie_link, possible
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -215,8 +215,7 @@ def _address(gpu: Element) -> str:
 
 def _number(gpu: Element, path: str) -> int | None:
     """Return the number at the start of a value in the log: 16 for ``16x``, 700 for ``700.00 W``."""
-    match = re.match(r"\d+", gpu.findtext(path) or "")
-    return int(match[0]) if match else None
+    return first_int(gpu.findtext(path))
 
 
 _COUNTERS = {
@@ -259,9 +258,9 @@ def _counters_of(gpu: Element) -> Iterator[tuple[str, int]]:
     for part, prefix in _COUNTERS.items():
         for child in gpu.iterfind(f"{part}/*"):
             name = prefix + child.tag.removeprefix("clocks_event_reasons_counters_")
-            match = re.match(r"\d+", child.text or "")
-            if match and COUNTED.fullmatch(name):
-                yield name, int(match[0])
+            count = first_int(child.text)
+            if count is not None and COUNTED.fullmatch(name):
+                yield name, count
     lanes = _number(gpu, f"{_WIDTHS}/current_link_width")
     most = _number(gpu, f"{_WIDTHS}/max_link_width")
     if lanes and most:

@@ -320,9 +320,7 @@ def _clocks(
     """
     cppc = host.read(_SYSTEM, "cpu0/acpi_cppc/nominal_freq")  # in MHz, the files of cpufreq in kHz
     model = fields.get("Model name", "")
-    in_name = re.search(r"@\s*([\d.,]+)\s*(GHz|MHz)", model)
-    value, unit = in_name.groups() if in_name else (None, "GHz")
-    in_name_hz = hertz(value, {"GHz": 1e9, "MHz": 1e6}[unit])
+    in_name = re.search(r"@\s*([\d.,]+)\s*GHz", model)
     # A constant TSC runs at the base clock, and the kernel's BogoMIPS is twice its rate.
     bogomips = fields.get("bogomips") if constant_tsc else None
     base = host.read(_SYSTEM, "cpu0/cpufreq/base_frequency")
@@ -330,7 +328,7 @@ def _clocks(
     readings: tuple[tuple[str, float | None, str], ...] = (
         ("nominal", hertz(base, 1e3), "cpufreq base_frequency"),
         ("nominal", hertz(cppc, 1e6), "acpi_cppc nominal_freq"),
-        ("nominal", in_name_hz, "CPU model name"),
+        ("nominal", hertz(in_name and in_name[1], 1e9), "CPU model name"),
         ("nominal", hertz(bogomips, 5e5), "rate of the time stamp counter (BogoMIPS / 2)"),
         ("maximum", _highest(host), "cpufreq cpuinfo_max_freq"),
         ("maximum", hertz(fields.get("CPU max MHz"), 1e6), "lscpu"),
@@ -433,7 +431,6 @@ def collect_memory(host: Host) -> Facts:
         "transparent_huge_pages_defrag": chosen(
             host.read("/sys/kernel/mm/transparent_hugepage/defrag")
         ),
-        "swap_total": meminfo.get("SwapTotal"),
     }
     for name in ("type", "speed_mts", "channels"):
         if facts[name] is None:

@@ -169,12 +169,6 @@ def possible(value: float | None, unit: str) -> float | None:
     return value if value is not None and least <= value <= most else None
 
 
-def environment_int(name: str) -> int | None:
-    """Return the number in an environment variable; None if it is not set or is no decimal number."""
-    text = os.environ.get(name, "")
-    return int(text) if text.isdecimal() else None
-
-
 def parse_cpu_list(text: str | None) -> list[int]:
     """Parse a list in the kernel's format, such as ``0-3,8`` -> [0, 1, 2, 3, 8].
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from peakmark.machine import topology
-from peakmark.machine.host import Facts, Host, environment_int
+from peakmark.machine.host import Facts, Host, first_int
 from peakmark.machine.topology import Topology
 
 JOB_NUMBERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
@@ -79,7 +79,7 @@ def job_id() -> str | None:
 def _slurm_limits() -> dict[str, int | None]:
     """Return the CPUs and the memory of the job from Slurm's environment variables; None for those that are not set."""
     return {
-        "cpus_on_node": environment_int("SLURM_CPUS_ON_NODE"),
+        "cpus_on_node": first_int(os.environ.get("SLURM_CPUS_ON_NODE")),
         "memory_per_node_bytes": _slurm_bytes("SLURM_MEM_PER_NODE"),
         "memory_per_cpu_bytes": _slurm_bytes("SLURM_MEM_PER_CPU"),
     }
@@ -90,7 +90,7 @@ def _slurm_bytes(name: str) -> int | None:
 
     The result is None for 0, which means all memory of the node.
     """
-    mebibytes = environment_int(name)
+    mebibytes = first_int(os.environ.get(name))
     return mebibytes << 20 if mebibytes else None
 
 

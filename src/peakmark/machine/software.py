@@ -86,7 +86,6 @@ def collect_os(host: Host) -> Facts:
         "architecture": platform.machine(),
         "distribution": distribution.strip('"') or None,
         "glibc": libc.removeprefix("glibc ") or None,
-        "io_uring_disabled": host.read_int("/proc/sys/kernel/io_uring_disabled"),
         "numa_balancing": host.read_int("/proc/sys/kernel/numa_balancing"),
         "command_line": _command_line(host),
         "firmware": " ".join(filter(None, firmware)) or None,

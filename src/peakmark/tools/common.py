@@ -516,10 +516,7 @@ class Kernel(Instrument):
         listed_cpus = cpu_list(workspace, cpus or cell.concurrency)
         options = ["--threads", str(cell.concurrency), "--cpus", listed_cpus]
         options += self.warmup_option(cell)
-        seed = option_number(cell, "seed")
-        if seed is not None:
-            options += ["--seed", str(int(seed))]
-        options += flags(cell, "isa")
+        options += flags(cell, "seed", "isa")
         return tuple(options)
 
     def warmup_option(self, cell: Cell) -> tuple[str, ...]:

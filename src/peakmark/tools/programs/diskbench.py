@@ -76,28 +76,22 @@ class DiskBench(common.Kernel):
         common.need_share(cell, "total", record)
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        argv = [tool.path, "--workload", cell.workload, "--directory", "."]
         if cell.workload == META:
             # META has no option for an amount of work (empty key), so ``work_option`` returns --seconds.
-            argv = [tool.path, "--workload", META, "--directory", ".", *self.work_option(cell, "")]
-            argv += self.common_options(cell, workspace, cpus=len(workspace.cpus))
-            return self._held(cell, argv, workspace)
-        engine, depth = engine_of(cell)
-        words = (
-            f"--workload {cell.workload} --record {cell.block} --size {size_of(cell)}"
-            f" --directory . --engine {engine} --depth {depth}"
-        )
-        argv = [tool.path, *words.split(), *self.work_option(cell, "total")]
-        argv += common.flags(cell, "sync", "fill")
+            argv += self.work_option(cell, "")
+        else:
+            engine, depth = engine_of(cell)
+            words = (
+                f"--record {cell.block} --size {size_of(cell)} --engine {engine} --depth {depth}"
+            )
+            argv += [*words.split(), *self.work_option(cell, "total")]
+            argv += common.flags(cell, "sync", "fill")
         # Allow all CPUs, as for fio and IOZone, because a thread that waits for the disk wakes fastest
         # on the CPU that handles the interrupt.
         argv += self.common_options(cell, workspace, cpus=len(workspace.cpus))
-        return self._held(cell, argv, workspace)
-
-    def _held(self, cell: Cell, argv: list[str], workspace: Workspace) -> Command:
-        """Return the command that runs ``argv``. If several nodes are measured together, it waits until all are ready.
-
-        If they share one file, each node has a part of it, whose number is the cell's option ``part``.
-        """
+        # If several nodes are measured together, the command waits until all are ready. If they share one file, each
+        # node has a part of it, whose number is the cell's option ``part``.
         variant = disk_variant(cell.variant)
         if variant.nodes:
             argv.append("--wait")

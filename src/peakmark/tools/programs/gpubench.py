@@ -81,10 +81,7 @@ class GpuBench(common.Kernel):
         if cell.block is not None:
             argv += ["--block", str(cell.block)]
         argv += ["--seconds", common.plain(common.seconds_of(cell)), *self.warmup_option(cell)]
-        seed = common.option_number(cell, "seed")
-        if seed is not None:
-            argv += ["--seed", str(int(seed))]
-        return argv
+        return [*argv, *common.flags(cell, "seed")]
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
         output = self.read(cell, done)

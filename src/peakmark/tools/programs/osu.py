@@ -150,7 +150,10 @@ class Osu(Instrument):
             ParseError: a line is damaged.
         """
         if cell.workload == "BARRIER":
-            return {0: _barrier(text)}
+            value = common.found(r"^ *([0-9]+\.[0-9]{2})\s*\Z", text)
+            if value is None:
+                raise ParseError(f"osu: no value of osu_barrier: {common.excerpt(text)}")
+            return {0: value}
         values = {}
         for line in text.splitlines():
             if not line or line.startswith("#"):
@@ -196,14 +199,6 @@ def _program(path: str, name: str) -> str:
         if os.access(program, os.X_OK):
             return str(program)
     return str(Path(path).with_name(name))
-
-
-def _barrier(text: str) -> str:
-    """Return the only value of osu_barrier. Errors: ParseError if it is missing or damaged."""
-    value = common.found(r"^ *([0-9]+\.[0-9]{2})\s*\Z", text)
-    if value is None:
-        raise ParseError(f"osu: no value of osu_barrier: {common.excerpt(text)}")
-    return value
 
 
 INSTRUMENT = Osu()

@@ -85,9 +85,7 @@ def _seconds(cell: Cell) -> int:
 
 def _message(cell: Cell) -> int:
     """Return the bytes of a message: the cell's block, or 1 for a cell without one."""
-    if cell.block is None:
-        return 1
-    return cell.block
+    return cell.block or 1
 
 
 def _row(cell: Cell, workload: str, text: str) -> Measurement:
