@@ -90,11 +90,12 @@ def workspace(directory=Path("/tmp"), cpus=(0, 1), **more):
 
 
 def ports(folder):
-    """Folder as Linux lists adapters in: a slow port, the fastest one that is active, and one without a cable."""
+    """Folder as Linux lists adapters in: a slow port, the fastest one that is active, and two that carry no data."""
     states = (
         ("25 Gb/sec (1X EDR)", "4: ACTIVE"),
         ("100 Gb/sec (4X EDR)", "4: ACTIVE"),
         ("200 Gb/sec (4X HDR)", "1: DOWN"),
+        ("200 Gb/sec (4X HDR)", "5: ACTIVE_DEFER"),
     )
     for number, (rate, state) in enumerate(states):
         port = folder / f"mlx5_{number}" / "ports" / "1"

@@ -73,8 +73,8 @@ def test_server(name, workload, words):
 
 @pytest.mark.parametrize(("workload", "block", "options", "words"), [
     ("PINGPONG", 8, {}, "ib_send_lat -F -d mlx5_1 -i 1 -p {port} -s 8 -n 100000"),
-    ("RATE", 64 << 10, {}, "ib_write_bw -F -d mlx5_1 -i 1 -p {port} -s 65536 -n 65536 -N"),
-    ("RATE", 4 * MIB, {"count": 50}, "ib_write_bw -F -d mlx5_1 -i 1 -p {port} -s 4194304 -n 50 -N"),
+    ("RATE", 64 << 10, {}, "ib_write_bw -F -d mlx5_1 -i 1 -p {port} -s 65536 -n 65536 -N -t 64"),
+    ("RATE", 4 * MIB, {"count": 50}, "ib_write_bw -F -d mlx5_1 -i 1 -p {port} -s 4194304 -n 50 -N -t 64"),
 ])  # fmt: skip
 def test_perftest_takes_the_fastest_active_port(
     workload, block, options, words, tmp_path, monkeypatch

@@ -1,9 +1,10 @@
 """perftest, which measures the InfiniBand or RoCE adapters of two nodes without an MPI library.
 
 ``ib_send_lat`` sends a message to and fro: its latency is the mean of half a round trip, without the two
-longest. ``ib_write_bw`` writes in one direction, with 128 messages under way: ``MB/sec``, which newer releases
-write ``MiB/sec``, are 2^20 B/s. Source: perftest_parameters.c in https://github.com/linux-rdma/perftest, and the
-outputs in its issues 65 and 234 and in issue 9590 of https://github.com/openucx/ucx.
+longest. ``ib_write_bw`` writes in one direction, with as many messages under way as RATE of mpibench, 64:
+``MB/sec``, which newer releases write ``MiB/sec``, are 2^20 B/s. Source: perftest_parameters.c and
+perftest_resources.c in https://github.com/linux-rdma/perftest, and the outputs in its issues 65 and 234 and in issue
+9590 of https://github.com/openucx/ucx.
 """
 
 from __future__ import annotations
@@ -66,10 +67,11 @@ class Perftest(Instrument):
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
         device, port = _fastest_port()
         # Server and client take the same options. Without -F, a CPU whose clock changes is an error. Without -N,
-        # the time of each message is kept for the peak rate.
+        # the time of each message is kept for the peak rate. -t is the size of the send queue (default 128), which
+        # ib_write_bw keeps full: the number of messages under way.
         words = f"-F -d {device} -i {port} -p {{port}} -s {cell.block} -n {_messages(cell)}"
         if cell.workload == "RATE":
-            words += " -N"
+            words += " -N -t 64"
         program = Path(tool.path).with_name(PROGRAMS[cell.workload])
         argv = [str(program), *words.split()]
         client = self.command(cell, [*argv, "{address}"])
@@ -101,8 +103,8 @@ def _fastest_port() -> tuple[str, str]:
     """Return device and number of this node's fastest active port. Errors: Unavailable if there is none."""
     rates = {}
     for port in sorted(PORTS.glob("*/ports/*")):
-        # The texts are such as ``4: ACTIVE`` and ``100 Gb/sec (4X EDR)``.
-        if ": ACTIVE" in (port / "state").read_text():
+        # The texts are such as ``4: ACTIVE``, ``5: ACTIVE_DEFER`` and ``100 Gb/sec (4X EDR)``.
+        if (port / "state").read_text().endswith(": ACTIVE\n"):
             rates[port.parts[-3], port.name] = float((port / "rate").read_text().split()[0])
     if not rates:
         raise Unavailable("this node has no active InfiniBand or RoCE port")
