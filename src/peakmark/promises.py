@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from peakmark.catalogue import SUBSYSTEMS
 from peakmark.formatting import significant
 
 UNITS: Mapping[str, Mapping[str, float]] = {
@@ -22,8 +21,6 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "s": {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3},
 }
 """SI unit of rows -> {unit in which a value may be promised: its factor}."""
-KEY = rf"^({'|'.join(SUBSYSTEMS)})/[A-Za-z0-9-]+(/[A-Za-z0-9_.+-]+)*\Z"
-"""Pattern of the rows of a promise: subsystem, workload, and words of variant, block or concurrency."""
 # SI unit -> the names of its units, as alternatives of a pattern.
 _NAMES = {unit: "|".join(names) for unit, names in UNITS.items()}
 _RATES = "|".join(_NAMES[unit] for unit in UNITS if unit != "s")
@@ -48,7 +45,7 @@ class Promise(NamedTuple):
 
     @classmethod
     def parse(cls, key: str, text: str) -> Promise:
-        """Return a promise of the site file, whose key and text match the patterns."""
+        """Return a promise of the site file. Its text matches ``AMOUNT``."""
         bare = re.sub("^at (least|most) ", "", text)
         number, name = re.fullmatch(r"([\d.]+) ?(.+)", bare).groups()  # type: ignore[union-attr]
         unit = next(unit for unit, names in UNITS.items() if name in names)

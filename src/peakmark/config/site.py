@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,10 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from peakmark import promises, yamlfile
+from peakmark.catalogue import HPL, WORKLOADS, metrics
 from peakmark.config.types import Site, SiteValues
 from peakmark.errors import ConfigError
 from peakmark.formatting import short_name
-from peakmark.validation import read
+from peakmark.validation import did_you_mean, read
 
 # Options for which the site file has no key.
 _SET_PER_JOB = (
@@ -39,6 +39,9 @@ MANAGED = {
 _FORBIDDEN = ("array", "chdir", "clusters", "nodefile", "test-only", "wrap")
 """Further options of sbatch that are forbidden, because they change which cells run, and where."""
 
+_ROWS = {**WORKLOADS, "mpi": (*WORKLOADS["mpi"], HPL)}
+"""Subsystem -> workloads that its rows can have."""
+
 
 def load(path: Path | str) -> Site:
     """Read a site file, and check it.
@@ -48,13 +51,32 @@ def load(path: Path | str) -> Site:
     """
     site = read(yamlfile.read(path, "site file"), Site, f"site file {path}: ")
     _check_extra(path, site.slurm.extra)
-    for key in site.promise:
-        if not re.match(promises.KEY, key):
-            raise ConfigError(
-                f"site file {path}: promise has {key!r}: allowed are subsystem, workload, and words of variant, "
-                "block size or concurrency, such as memory/TRIAD/pool/xcores"
-            )
+    for key, text in site.promise.items():
+        _check_promise(f"site file {path}: promise.{key}", key, text)
     return site
+
+
+def _check_promise(where: str, key: str, text: str) -> None:
+    """Check that rows can have the subsystem, the workload and the unit of a promise.
+
+    Args:
+        where: start of the message: file and key.
+        key: subsystem, workload, and words that the row must have.
+        text: promised value, which matches ``promises.AMOUNT``.
+
+    Raises:
+        ConfigError: no row can match the promise. The message says what is allowed.
+    """
+    subsystem, workload = [*key.split("/"), ""][:2]
+    for word, known in ((subsystem, _ROWS), (workload, _ROWS.get(subsystem, ()))):
+        if word not in known:
+            hint = did_you_mean(word, known)
+            raise ConfigError(f"{where} has {word!r}: allowed are {', '.join(known)}{hint}")
+    allowed: list[str] = []
+    for unit in metrics(subsystem, workload).values():
+        allowed += promises.UNITS[unit]
+    if not text.endswith(tuple(allowed)):
+        raise ConfigError(f"{where} is {text!r}: allowed are values in {', '.join(allowed)}")
 
 
 def _check_extra(path: str | Path, extra: str) -> None:

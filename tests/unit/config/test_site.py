@@ -124,3 +124,25 @@ def test_values_in_another_unit_are_told_by_what_is_plausible(tmp_path, key, val
 ])  # fmt: skip
 def test_a_promise_that_cannot_be_compared_is_refused(key, value, tmp_path):
     refuses(lambda: site.load(written(tmp_path / "s.yaml", promise={key: value})), "promise")
+
+
+@pytest.mark.parametrize(("key", "value", "words"), [
+    ("memroy/RS", "3 GB/s", "'memroy': allowed are cpu, memory, disk, network, mpi, gpu; did you mean memory?"),
+    ("memory/TRAID/pool", "3 GB/s", "'TRAID': allowed are RS, "), ("memory/TRAID", "3 GB/s", "did you mean TRIAD?"),
+    ("memory/LAT", "3 GB/s", "'3 GB/s': allowed are values in ns, us, µs, ms"),
+    ("disk/RR", "3 Gb/s", "'3 Gb/s': allowed are values in MB/s, GB/s, TB/s, IOPS, kIOPS, MIOPS, ns, us, µs, ms"),
+    ("cpu/LAT", "3 ns", "has 'LAT': allowed are QP"), ("mpi/HPL/4-nodes", "3 ms", "GFLOP/s"),
+])  # fmt: skip
+def test_a_promise_that_no_row_can_match_is_told_when_the_site_file_is_read(
+    key, value, words, tmp_path
+):
+    path = written(tmp_path / "s.yaml", promise={key: value})
+    refuses(lambda: site.load(path), f"site file {path}: promise.{key}", words)
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("mpi/HPL/4-nodes", "10 TFLOP/s"), ("mpi/MSGRATE/xcores", "2.5 M messages/s"), ("disk/META/create", "9 kIOPS"),
+    ("disk/RR/psync/4KiB", "at most 90 us"), ("memory/RWS/pool/1MiB/xcores", "380 GB/s"), ("gpu/LINK/to", "50 GB/s"),
+])  # fmt: skip
+def test_a_promise_of_each_metric_of_a_workload_is_taken(key, value, tmp_path):
+    assert site.load(written(tmp_path / "s.yaml", promise={key: value})).promise == {key: value}
