@@ -88,16 +88,52 @@ def differences(equipment: Mapping[str, Equipment]) -> list[str]:
     """
     found = []
     for name, title in TITLES.items():
-        # Group the hosts by their value of this property.
-        hosts = defaultdict[str, list[str]](list)
-        for host, known in equipment.items():
-            value = getattr(known, name)
-            if value:
-                hosts[value].append(host)
-        if len(hosts) > 1:
-            each = [f"{value} on {_named(names)}" for value, names in hosts.items()]
-            found.append(f"{title} {listed(each)}")
+        each = unlike({host: getattr(known, name) for host, known in equipment.items()})
+        if each:
+            found.append(f"{title} {each}")
     return found
+
+
+def unlike(values: Mapping[str, str]) -> str:
+    """Return which hosts have which value, such as ``256 GiB on node1 and 512 GiB on node2``; empty if all have the same.
+
+    Args:
+        values: host -> value as text; empty if it is not known, which counts as equal.
+    """
+    hosts = defaultdict[str, list[str]](list)
+    for host, value in values.items():
+        if value:
+            hosts[value].append(host)
+    if len(hosts) < 2:
+        return ""
+    return listed([f"{value} on {_named(names)}" for value, names in hosts.items()])
+
+
+SETTINGS = {"governor": "governor", "turbo": "turbo mode", "smt": "SMT"}
+"""Fact of the processor that an administrator sets -> its name in sentences."""
+_STATES = {True: "enabled", False: "disabled", None: ""}
+"""Fact that is no text -> its text."""
+
+
+def settings_of(facts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield a sentence on each setting in which nodes with the same model of processor differ.
+
+    The nodes may be in different classes. The first one comes before the sentence, which names all.
+
+    Args:
+        facts: node -> facts of the node, for all nodes. Unknown facts count as equal.
+    """
+    # (model, name of the setting) -> node -> setting
+    values: dict[tuple[Any, str], dict[str, Any]] = defaultdict(dict)
+    for node, known in facts.items():
+        cpu = known.get("cpu") or {}
+        for key, name in SETTINGS.items():
+            setting = cpu.get(key)
+            values[cpu.get("model_name"), name][node] = _STATES.get(setting, setting)
+    for (_, name), of_model in values.items():
+        each = unlike(of_model)
+        if each:
+            yield next(iter(of_model)), f"Nodes with the same CPU differ in {name}: {each}."
 
 
 def _named(hosts: list[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from peakmark.comparability import Equipment, equipment_of, fact, flat, matters
+from peakmark.comparability import Equipment, equipment_of, fact, flat, matters, settings_of
 from peakmark.formatting import gigabytes, natural, quantity
 from peakmark.messages import Message, message
 from peakmark.rows import schema
@@ -34,9 +34,15 @@ def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
     for name in rows["node"].unique():
         names.update(name.split("+"))
     facts = {node: results.facts_for(node) for node in sorted(names, key=natural)}
+    classes = classes_of(facts)
+    limits: dict[str, list[str]] = {node: [] for node in facts}
+    found = [*settings_of(facts)]
+    for members in classes.values():
+        found += limits_of({node: facts[node] for node in members if facts[node]})
+    for node, sentence in found:
+        limits[node].append(sentence)
     lines = []
-    for name, members in classes_of(facts).items():
-        limits = limits_of({node: facts[node] for node in members if facts[node]})
+    for name, members in classes.items():
         for node in members:
             cpu = facts[node].get("cpu") or {}
             memory = facts[node].get("memory") or {}
@@ -47,18 +53,18 @@ def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
                 "cores": cpu.get("cores"),
                 "threads": cpu.get("threads"),
                 "memory_bytes": memory.get("total"),
-                "limits": json.dumps(limits.get(node, []), ensure_ascii=False),
+                "limits": json.dumps(limits[node], ensure_ascii=False),
             }
             lines.append(line | equipment_of(facts[node])._asdict())
     return schema.typed("nodes", pd.DataFrame(lines))
 
 
 class NodeLimit(NamedTuple):
-    """A fact that limits what a node reaches, and that is equal on all equal nodes.
+    """An amount that limits what a node reaches, and that is equal on all equal nodes.
 
     Attributes:
         part: part of the facts.
-        key: key of the fact in that part: an amount, or the name of a policy.
+        key: key of the amount in that part.
         otherwise: its value where the fact is empty; None if it is not known then.
         text: function that returns the value as text.
         where: programs or files that show the cause.
@@ -83,7 +89,6 @@ def _link(bits_per_second: float) -> str:
 
 LIMITS = (
     NodeLimit("limits", "cpu_quota", math.inf, _quota, "the cgroup and the unit of slurmd"),
-    NodeLimit("cpu", "governor", None, "the governor {}".format, "cpupower frequency-info"),
     NodeLimit("memory", "total", None, gigabytes, "dmidecode -t memory"),
     NodeLimit("gpu", "count", 0, "{} GPUs".format, "dmesg and nvidia-smi"),
     NodeLimit("network", "speed_bps", None, _link, "ethtool"),
@@ -94,13 +99,12 @@ one of 16 modules or GPUs has a smaller ratio.
 """
 
 
-def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return node -> a sentence on each limit that it has and other nodes of its class have not.
+def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield node, and a sentence on a limit that it has and other nodes of its class have not.
 
     Args:
         facts: node -> facts of the node, for the nodes of one class. Unknown facts are no limits.
     """
-    found: dict[str, list[str]] = {node: [] for node in facts}
     for limit in LIMITS:
         values = {}
         for node, own in facts.items():
@@ -109,20 +113,12 @@ def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
                 values[node] = value
         if not values:
             continue
-        # The usual policy is the one of more than half of the nodes. The usual amount is the median.
-        usual, count = Counter(values.values()).most_common(1)[0]
-        is_policy = isinstance(usual, str)
-        if is_policy and 2 * count <= len(values):
-            continue
-        if not is_policy:
-            usual = median_high(values.values())
+        usual = median_high(values.values())
         for node, value in values.items():
-            is_limited = value != usual if is_policy else value < usual * SAME_LIMIT
-            if is_limited:
+            if value < usual * SAME_LIMIT:
                 others = f"other nodes of its class {limit.text(usual)}"
                 text = f"{node} has {limit.text(value)}, {others}: see {limit.where} there."
-                found[node].append(text)
-    return found
+                yield node, text
 
 
 def classes_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -331,7 +331,7 @@ rows                int    number of rows with a usable value of the node, rows 
 judged              int    number of these rows in which the node was compared with its class or other pairs
 disturbed           int    number of rows that were compared with the class and disturbed by other activity
 distance            float  smallest share behind its class at which it would have been called slow, median of these rows
-limits              json   sentences on limits that other nodes of its class do not have
+limits              json   sentences on limits that other nodes of its class do not have, and on settings in which it differs
 """
 )
 

@@ -53,13 +53,13 @@ def test_less_than_delta_is_not_slow_however_sure(monkeypatch):
 def test_a_limit_that_one_node_of_a_class_alone_has_is_named():
     gib = 1 << 30
     usual = {
-        "cpu": {"governor": "performance"}, "limits": {"cpu_quota": None},
+        "limits": {"cpu_quota": None},
         "memory": {"total": 500 * gib}, "network": {"speed_bps": 1e11}, "gpu": {"count": 16},
     }  # fmt: skip
     odd = {
         "n1": {"limits": {"cpu_quota": 0.5}}, "n2": {"memory": {"total": 469 * gib}},
         "n3": {"network": {"speed_bps": 1e10}}, "n4": {"gpu": {"count": 15}},
-        "n5": {"cpu": {"governor": "powersave"}}, "n6": {"memory": {"total": 490 * gib}}, "n7": {},
+        "n6": {"memory": {"total": 490 * gib}}, "n7": {},
     }  # fmt: skip
     found = node_classes.limits_of({node: usual | own for node, own in odd.items()})
     named = [
@@ -67,11 +67,33 @@ def test_a_limit_that_one_node_of_a_class_alone_has_is_named():
         "n2 has 503.6 GB, other nodes of its class 536.9 GB",
         "n3 has a link of 10 Gb/s, other nodes of its class a link of 100 Gb/s",
         "n4 has 15 GPUs, other nodes of its class 16 GPUs",
-        "n5 has the governor powersave, other nodes of its class the governor performance",
     ]
-    assert [text.partition(":")[0] for texts in found.values() for text in texts] == named
-    halves = {f"n{node}": {"cpu": {"governor": "ab"[node % 2]}} for node in range(4)}
-    assert not any(node_classes.limits_of(halves).values())
+    assert sorted(text.partition(":")[0] for _, text in found) == named
+
+
+@pytest.mark.parametrize(("odd", "said"), [
+    ({"n2": {"governor": "powersave"}}, "differ in governor: performance on n1 and powersave on n2"),
+    ({"n2": {"turbo": False}}, "differ in turbo mode: enabled on n1 and disabled on n2"),
+    ({"n1": {"smt": False, "threads": 32}}, "differ in SMT: disabled on n1 and enabled on n2"),
+    ({"n2": {"model_name": "another", "governor": "powersave"}}, ""), ({"n2": {"governor": None, "turbo": None}}, ""),
+    ({f"n{node}": {"governor": "powersave"} for node in range(3, 9)}, "performance on n1 and n2 and powersave on 6 nodes"),
+])  # fmt: skip
+def test_settings_in_which_nodes_with_the_same_processor_differ_are_named(odd, said, tmp_path):
+    """Two nodes or eight; half of them may be a class by itself."""
+    usual = {
+        "model_name": "one",
+        "threads": 64,
+        "governor": "performance",
+        "turbo": True,
+        "smt": True,
+    }
+    machines = {node: {"cpu": usual | odd.get(node, {})} for node in ("n1", "n2", *odd)}
+    records = []
+    for node in machines:
+        records += make.runs("cpubench", "DP", *make.near(1e10), node=node, host=node)
+    frames = make.frames(tmp_path / "c", records, machines=machines)
+    sentences = fleet_report.lone_limits(frames)
+    assert len(sentences) == bool(said) and said in " ".join(sentences)
 
 
 @pytest.mark.parametrize(("noise", "nodes"), [(0.01, 4), (0.03, 8), (0.1, 64)])
