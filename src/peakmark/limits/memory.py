@@ -160,7 +160,7 @@ def of_one_node(question: Question, whole: Limit) -> Limit:
     with_memory = [node for node in question.fact("cpu", "numa") or () if node["memory"]]
     if len(with_memory) < 2 or not all(node["cpus"] for node in with_memory):
         return question.unknown("shape")
-    if _are_caches(question, len(with_memory)):
+    if _reach_all_channels(question, len(with_memory)):
         return question.unknown("cache-nodes")
     return whole.part(1 / len(with_memory), f"one of {len(with_memory)} NUMA nodes has")
 
@@ -207,21 +207,24 @@ def dram(question: Question) -> Limit:
     # Threads of a node without memory use that of other nodes.
     if used != placed:
         return question.unknown("empty-node")
-    if _are_caches(question, len(nodes)):
+    if _reach_all_channels(question, len(nodes)):
         return question.unknown("cache-nodes")
     share = len(used) / len(nodes)
     return whole.part(share, f"threads on {len(used)} of {len(nodes)} NUMA nodes reach")
 
 
-def _are_caches(question: Question, count: int) -> bool:
-    """Return whether firmware may present each last-level cache of a socket as a NUMA node.
+def _reach_all_channels(question: Question, count: int) -> bool:
+    """Return whether the NUMA nodes may be parts of a socket whose threads reach all of its memory channels.
 
-    AMD has an option for this. The threads of such a node reach all memory channels of the socket.
+    Firmware of AMD can present each last-level cache of a socket as a node. With ``numa=fake`` Linux divides the
+    memory of a node, and lists its CPUs in each part.
 
     Args:
         question: the row.
         count: number of NUMA nodes with cores and memory.
     """
+    if "numa=fake" in (question.fact("os", "command_line") or ""):
+        return True
     caches = [one for one in question.fact("cpu", "caches") or () if one["type"] != "instruction"]
     # There are as many nodes as last-level caches, and more than sockets.
     last = max(caches, key=lambda one: int(one["level"]), default={"count": 0})

@@ -273,6 +273,11 @@ def test_memorys_limit_is_that_of_the_channels_the_threads_reach():
         assert whole.value == both.value == pytest.approx(16 * 3200e6 * 8)
         assert half.value == pytest.approx(8 * 3200e6 * 8)
         assert "1 of 2 NUMA nodes" in half.formula and whole.finding == ""
+    # Linux made these nodes up, so that the threads of one reach the channels of both.
+    fake = {**facts, "os": {"command_line": "quiet numa=fake=2"}}
+    assert dram(fake, placed=ONE).value is None and "numa=fake" in dram(fake, placed=ONE).reason
+    row = ("memory", "NUMA-RS", "local", None, 64, "numa_throughput")
+    assert limit_of(*row, fake).value is None
 
 
 def test_a_pair_of_nodes_has_the_channels_of_one():
