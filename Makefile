@@ -41,6 +41,7 @@ where = type -P $(1) >/dev/null || { echo "SKIPPED [1] $@: $(1) is not here"; ex
 lint: setup-test ## check formatting, types and style
 	ruff check .
 	ruff format --check .
+	snakefmt --check Snakefile rules workflow
 	mypy
 	python -m pytest -q tests/unit/test_house.py tests/unit/test_vocabulary.py tests/unit/config/test_readme.py
 	$(call where,shellcheck) shellcheck -x envs/install.sh envs/debian.bash envs/units-stay-off dev/debian/run dev/debian/first-run dev/debian/newcomer dev/offline-install.sh .ci/run src/kernels/probe.sh src/peakmark/data/modules.sh tests/kernels/runs/*.sh

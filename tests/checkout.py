@@ -33,9 +33,6 @@ TINY: dict[str, Any] = {
     "network": [{"workloads": ["TCP", "LAT-TCP"], "blocks": ["1B"], "concurrency": [1]}],
 }
 
-# What a shell makes of it leaves a file called pwned-N. No slash, as it is one name.
-HOSTILE = '-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & "d" é|* > pwned-4 #~'
-
 TO_TABLES = ("--until", "tables")
 """Words for snakemake: without figures and documents, which take most of a tiny campaign's time."""
 
@@ -50,26 +47,6 @@ def copy(directory: Path) -> None:
     shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(*LEFT_OUT))
     built = directory / "build" / "kernels"
     shutil.copytree(ROOT / "build" / "kernels", built, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
-
-
-def hostile_config(folder: Path, slurm: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A configuration whose scratch, tool, site, title and author have a hostile name, in a new folder."""
-    scratch, tool, site = folder / "scratch", folder / "fio", folder / "site.yaml"
-    scratch.mkdir(parents=True)
-    tool.write_text(f'#!/bin/sh\nexec {shutil.which("fio") or "fio"} "$@"\n')
-    tool.chmod(0o755)
-    facts = {"schema": 1, "name": "hostile", "description": folder.name}
-    site.write_text(yaml.safe_dump({**facts, **({"slurm": slurm} if slurm else {})}))
-    values = {**TINY, "cpu": [], "memory": [], "network": [], "repetitions": 1}
-    values["disk"] = [{**TINY["disk"][0], "references": {"fio": {"seconds": 0.1}}}]
-    values |= {"scratch": str(scratch), "tools": {"fio": str(tool)}, "site": str(site)}
-    title, author = folder.name, f"#{folder.name}$x$ @y"
-    return values | {"report": {"title": title, "author": author, "course": title}}
-
-
-def assert_untouched(*places: Path) -> None:
-    """No shell has read a hostile name."""
-    assert not [path for place in places for path in place.rglob("pwned*")]
 
 
 def records(results: Path) -> dict[str, dict[str, Any]]:

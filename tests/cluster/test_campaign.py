@@ -3,18 +3,20 @@
 import csv
 import itertools
 import re
+import shlex
 import shutil
 import subprocess
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from testcluster import ClusterError
 from testcluster.processes import wait_until
-from tests.checkout import HOSTILE, TO_RECORDS, TO_TABLES, assert_untouched, hostile_config
+from tests.checkout import TO_RECORDS, TO_TABLES
+from tests.programs import executable
 
 from peakmark.machine import software
-from workflow import CPU, DISK, NETWORK, Workflow
+from workflow import CPU, DISK, NETWORK, Workflow, spans
 
 ADDRESSES = {"node1": "10.77.0.11", "node2": "10.77.0.12"}
 
@@ -46,10 +48,8 @@ def test_from_config_to_pdf_and_then_nothing_to_do(workflow):
     assert "node1 → node2" in pages and "node2 → node1" in pages
     assert "node1 → node2" in (workflow.results / "report.html").read_text()
     # Network cells never overlap in time, whatever nodes they run on.
-    contexts = [one["context"] for name, one in records.items() if name.startswith("network/")]
-    spans = sorted((datetime.fromisoformat(one["started"]), one["seconds"]) for one in contexts)
-    for (start, seconds), (following, _) in itertools.pairwise(spans):
-        assert start + timedelta(seconds=seconds) <= following
+    cells = spans(one for name, one in records.items() if name.startswith("network/"))
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(cells))
     assert workflow.planned() == set()
     assert "10 of 10 cells done" in workflow.peakmark("status", "results/short")
     planned = workflow.peakmark("plan", "test.yaml", "--slurm")
@@ -127,8 +127,13 @@ def test_a_tool_that_was_missing_is_measured_once_it_is_there(site_workflow):
 
 
 def test_the_doctor_asks_slurm_and_tries_mpi(workflow):
-    said = workflow.peakmark("doctor", "--slurm")
+    site = workflow.site("{partition: main}")
+    said = workflow.peakmark("doctor", "--slurm", "--site", site)
     assert "one node      Slurm would take such a job" in said
+    *_, last = said.splitlines()
+    assert last.startswith("ready: ") and last.endswith(
+        f"run quick --slurm --site {shlex.quote(site)}"
+    )
     if not software.why_no_mpi({}):
         starts = "^ok      MPI           srun --mpi=pmix starts ranks on two nodes over tcp"
         fails = "^note    MPI           srun --mpi=none starts no ranks on two nodes: ."
@@ -138,17 +143,54 @@ def test_the_doctor_asks_slurm_and_tries_mpi(workflow):
         workflow.peakmark("doctor", "--slurm", "--site", site)
 
 
+# What a shell makes of it leaves a file called pwned-N. No slash, as it is one name.
+HOSTILE = '-x $(touch pwned-1) `touch pwned-2`; touch pwned-3 & "d" é|* > pwned-4 #~'
+
+
+def hostile_config(folder):
+    """A configuration whose scratch, tool, site, title and author have a hostile name, in a new folder."""
+    scratch, site = folder / "scratch", folder / "site.yaml"
+    scratch.mkdir(parents=True)
+    tool = executable(folder / "fio", '#!/bin/sh\nexec /usr/bin/fio "$@"\n')
+    facts = {"schema": 1, "name": "hostile", "description": folder.name}
+    site.write_text(yaml.safe_dump({**facts, "slurm": {"extra": "--nice=10"}}))
+    disk = [{**DISK, "references": {"fio": {"seconds": 0.1}}}]
+    words = {"title": folder.name, "author": f"#{folder.name}$x$ @y", "course": folder.name}
+    paths = {"scratch": str(scratch), "tools": {"fio": str(tool)}, "site": str(site)}
+    return {"disk": disk, "network": [NETWORK], "report": words, **paths}
+
+
 def test_hostile_names_reach_no_shell(cluster, tmp_path, monkeypatch):
     """Through a real Slurm: submission, job script, job step, measurement."""
     workflow = Workflow.make(cluster, tmp_path / f"{HOSTILE} %s \\")
-    values = hostile_config(tmp_path / f"{HOSTILE} 'q'\n{{b}}", {"extra": "--nice=10"})
-    values["network"] = [NETWORK]
-    workflow.configure(**{**values, "campaign": "short"})
+    values = hostile_config(tmp_path / f"{HOSTILE} 'q'\n{{b}}")
+    workflow.configure(**values)
     monkeypatch.setenv("HOSTILE", HOSTILE)  # jobs inherit the environment
     workflow.snakemake(*TO_TABLES)
     records = workflow.records()
     assert [record["status"] for record in records.values()] == ["ok"] * 3, records
-    assert_untouched(tmp_path)
-    assert not [*Path.cwd().glob("pwned*"), *Path("/").glob("pwned*")]
-    assert not list(Path(values["scratch"]).iterdir())
+    places = [*tmp_path.rglob("pwned*"), *Path.cwd().glob("pwned*"), *Path("/").glob("pwned*")]
+    assert not places and not list(Path(values["scratch"]).iterdir())
+    assert workflow.planned() == set()
+
+
+OPTIONS = (
+    "--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "5",
+)  # fmt: skip
+"""For the test cluster, which has no accounting. After a question to which no job has ended it waits ten seconds more."""
+
+
+def test_another_executor_measures_every_cell(workflow):
+    cpu = [{"workloads": ["DP"], "concurrency": [1], "repetitions": 2}]
+    workflow.configure(cpu=cpu, network=[NETWORK])
+    options = ["--executor", "slurm", *OPTIONS, "--jobs", "3"]
+    said = workflow.snakemake(*options, *TO_RECORDS)
+    assert said.count("this executor starts Snakemake in every job") == 1
+    records = workflow.records()
+    assert [record["status"] for record in records.values()] == ["ok"] * 3, records
+    numbers = {record["context"]["job_id"] for record in records.values()}
+    assert len(numbers) == 3 and None not in numbers
+    (context,) = (one["context"] for name, one in records.items() if name.startswith("network/"))
+    assert {context["host"], context["server_host"]} == {"node1", "node2"}
+    # peakmark's executor finds nothing left to do.
     assert workflow.planned() == set()

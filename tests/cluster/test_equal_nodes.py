@@ -2,7 +2,6 @@
 
 import random
 import threading
-from collections import Counter
 from contextlib import contextmanager
 
 from tests.checkout import TO_RECORDS
@@ -41,22 +40,15 @@ def jobs_of_another_user(cluster):
         cluster.run(["scancel", "--user=nobody"])
 
 
-def assert_measured_once_on_both(workflow):
-    """No job was cancelled, both nodes measured, and no row is void for its hosts."""
-    squeue = ["squeue", "--noheader", "--user=root", "--states=CANCELLED"]
-    assert not workflow.cluster.run(squeue).stdout and not workflow.attempts()
-    records = workflow.records()
-    hosts = Counter(
-        record["context"]["host"] for name, record in records.items() if "/netbench/" not in name
-    )
-    assert set(hosts) == set(workflow.cluster.layout.names), hosts
-    frames = judge(Results.read(workflow.results))
-    assert "hosts" not in set(frames.warnings["code"])
-
-
 def test_repetitions_of_a_row_run_on_all_nodes_of_the_class(equal_workflow):
+    """No job is cancelled, both nodes measure, and no row is void for its hosts."""
+    workflow, cluster = equal_workflow, equal_workflow.cluster
     cpu = [{"workloads": ["DP", "SP"], "concurrency": [1]}]
-    equal_workflow.configure(cpu=cpu, repetitions=6, seconds=0.3)
-    with jobs_of_another_user(equal_workflow.cluster):
-        equal_workflow.snakemake(*TO_RECORDS)
-    assert_measured_once_on_both(equal_workflow)
+    workflow.configure(cpu=cpu, repetitions=6, seconds=0.3)
+    with jobs_of_another_user(cluster):
+        workflow.snakemake(*TO_RECORDS)
+    squeue = ["squeue", "--noheader", "--user=root", "--states=CANCELLED"]
+    assert not cluster.run(squeue).stdout and not workflow.attempts()
+    hosts = {record["context"]["host"] for record in workflow.records().values()}
+    assert hosts == set(cluster.layout.names)
+    assert "hosts" not in set(judge(Results.read(workflow.results)).warnings["code"])

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from datetime import datetime
 from itertools import pairwise
 
 import pytest
@@ -11,7 +10,7 @@ from tests.checkout import TO_TABLES
 
 from conftest import start
 from peakmark.rows import build
-from workflow import Workflow
+from workflow import Workflow, spans
 
 SLOW = ("node2", "node3")
 ROUNDS, MOMENT = "64KiB", "32KiB"
@@ -69,11 +68,9 @@ def test_the_slow_pair_is_named_from_three_rounds(measured):
         cell, context = record["cell"], record["context"]
         assert (context["host"], context["server_host"]) == (cell["node"], cell["peer"])
         if any((cell["node"] in nodes) != (cell["peer"] in nodes) for nodes in known.values()):
-            begin = datetime.fromisoformat(context["started"]).timestamp()
-            crossing.append((begin, begin + context["seconds"]))
+            crossing.append(record)
     assert len(crossing) == 8
-    crossing.sort()
-    assert all(end <= begin for (_, end), (begin, _) in pairwise(crossing))
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans(crossing)))
     with (measured.results / "rows" / "fleet.csv").open() as stream:
         links = [line["name"] for line in csv.DictReader(stream) if line["kind"] == "pair"]
     # Where others use this machine more may be slow; that this pair is, they do not change.
@@ -90,11 +87,8 @@ def test_the_pairs_of_a_round_start_at_one_moment(measured):
         nodes = {one["cell"]["node"], one["cell"]["peer"], other["cell"]["node"]}
         assert len(nodes | {other["cell"]["peer"]}) == 4
         assert {one["context"]["host"], other["context"]["host"]} < nodes
-        spans = []
-        for context in (one["context"], other["context"]):
-            begin = datetime.fromisoformat(context["started"]).timestamp()
-            spans.append((begin, begin + context["seconds"]))
-        assert max(begin for begin, _ in spans) < min(end for _, end in spans)
+        (_, first_end), (second_begin, _) = spans([one, other])
+        assert second_begin < first_end
     frames = build.load(measured.results)
     # A pair that is together with others is no reason to call a link slow.
     assert not frames.fleet["point"].str.contains("together").any()

@@ -13,11 +13,11 @@ import pytest
 import yaml
 from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
+from tests.programs import needs
 
 from peakmark.machine import software
 from peakmark.rows import build
 from peakmark.tools import REGISTRY
-from peakmark.tools.programs import perftest
 from workflow import Workflow
 
 # Ranks of one machine would take the memory that all nodes share for their own.
@@ -96,14 +96,12 @@ def test_osu_measures_the_same_rows(equal_workflow):
 
 
 @pytest.mark.trouble
+@needs("hpcc")
 def test_hpcc_measures_the_row_of_8_bytes(equal_workflow):
-    path = shutil.which("hpcc")
-    if path is None:
-        pytest.skip("no hpcc")
     grid = {**BETWEEN, "references": {"hpcc": {"repetitions": 1}}}
     # Ranks of nodes that share two CPUs must not spin.
     settings = {"environment": {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1"}}
-    measure(equal_workflow, settings, mpi=[grid], tools={"hpcc": path})
+    measure(equal_workflow, settings, mpi=[grid], tools={"hpcc": shutil.which("hpcc")})
     (output,) = equal_workflow.results.glob("cells/mpi/hpcc/**/0.hpccoutf.txt")
     (printed,) = re.findall(r"^AvgPingPongLatency_usec=(\S+)$", output.read_text(), re.MULTILINE)
     rows = build.load(equal_workflow.results).rows
@@ -111,19 +109,6 @@ def test_hpcc_measures_the_row_of_8_bytes(equal_workflow):
     assert (row.workload, row.variant, row.block_bytes) == ("PINGPONG", "2-nodes", 8)
     assert row.value == pytest.approx(1e-6 * float(printed)) and row.ratio > 0
     assert equal_workflow.planned() == set()
-
-
-@pytest.mark.trouble
-def test_perftest_says_that_a_node_has_no_adapter(equal_workflow):
-    path = REGISTRY["perftest"].on_path()
-    if path is None or list(perftest.PORTS.glob("*")):
-        pytest.skip("no perftest, or an adapter")
-    grid = {**BETWEEN, "blocks": ["8B"], "references": {"perftest": {"repetitions": 1}}}
-    measure(equal_workflow, {}, mpi=[grid], tools={"perftest": path})
-    records = equal_workflow.records().values()
-    reasons = [one["reason"] for one in records if one["cell"]["instrument"] == "perftest"]
-    assert len(reasons) == 2 and "no active InfiniBand or RoCE port" in reasons[0]
-    assert build.load(equal_workflow.results).rows["is_own"].sum() == 2
 
 
 @pytest.mark.trouble
@@ -147,19 +132,19 @@ def test_ranks_run_on_two_and_on_all_nodes_and_on_pairs(fleet, tmp_path):
 
 
 @pytest.mark.trouble
+@needs("hpcc")
 @pytest.mark.parametrize("settings", [{}, {"launch": "mpirun"}], ids=["srun", "mpirun"])
 def test_nodes_solve_one_system_with_hpl(fleet, tmp_path, settings):
     """The record has what hpcc says of the system, its processes and their rate, from one node to four."""
-    path = shutil.which("hpcc")
-    if path is None:
-        pytest.skip("no hpcc")
     workflow = Workflow.make(fleet, tmp_path / "checkout")
     grid = {"workloads": ["DP"], "concurrency": [1]}
     hpl = {"nodes": [1, 2, "all", 64], "memory": 2e-5, "budget_s": 2, "nb": 32}
     # Ranks of nodes that share two CPUs must not spin.
     settings = {**settings, "environment": {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1"}}
     grid["references"] = {"hpl": hpl}
-    measure(workflow, settings, nodes="all", tools={"hpl": path}, mpi=[], cpu=[grid])
+    measure(
+        workflow, settings, nodes="all", tools={"hpl": shutil.which("hpcc")}, mpi=[], cpu=[grid]
+    )
     found = {}
     for name, record in workflow.records().items():
         if record["cell"]["subsystem"] != "mpi":

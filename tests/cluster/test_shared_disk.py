@@ -3,7 +3,6 @@
 import csv
 import json
 import shutil
-from datetime import datetime
 
 import pytest
 from testcluster.hosts import checked
@@ -11,7 +10,7 @@ from testcluster.processes import wait_until
 from tests.checkout import TO_TABLES
 
 from peakmark.rows import build
-from workflow import Workflow
+from workflow import Workflow, spans
 
 SITE = "{scratch_shared: true}"
 
@@ -29,15 +28,7 @@ def configure(workflow, scratch, *grids, **values):
     workflow.configure(scratch=str(scratch), disk=[*grids], **values)
 
 
-def spans(records):
-    """Begin and end of each record's cell."""
-    for record in records:
-        context = record["context"]
-        begin = datetime.fromisoformat(context["started"]).timestamp()
-        yield begin, begin + context["seconds"]
-
-
-def test_the_rows_of_several_nodes_have_their_sum(shared):
+def test_nodes_of_a_job_start_at_one_moment_and_make_one_row(shared):
     workflow, scratch = shared
     usual = {"concurrency": [1], "size": "2MiB", "together": [1, "all"]}
     references = {"fio": {}} if shutil.which("fio") else {}
@@ -51,30 +42,16 @@ def test_the_rows_of_several_nodes_have_their_sum(shared):
     for record in workflow.records().values():
         assert record["status"] == "ok", record["reason"]
         by_job.setdefault(record["context"]["job_id"], []).append(record)
-    values = {}
     for records in by_job.values():
         assert len(records) in (1, 4)
         hosts = [record["context"]["host"] for record in records]
         assert len({*hosts}) == len(hosts)
         began, ended = zip(*spans(records), strict=True)
         assert max(began) < min(ended)
-        for measured in zip(*(record["measurements"] for record in records), strict=True):
-            first = measured[0]
-            point = (records[0]["cell"]["instrument"], first["metric"], first["workload"])
-            total = sum(each["value"] for each in measured)
-            values.setdefault((*point, first["variant"]), []).append(total)
-    assert ("diskbench", "throughput", "WS", "psync-nodes4-onefile") in values
-    assert ("diskbench", "metadata", "META", "create-nodes4") in values
-    frames = build.load(workflow.results)
-    runs = frames.runs[frames.runs["kept"]]
-    for (instrument, metric, workload, variant), totals in values.items():
-        if metric not in ("throughput", "metadata"):
-            continue
-        keys = {"instrument": instrument, "metric": metric, "workload": workload}
-        shown = runs[runs["variant"].eq(variant) & runs["table"].ne("")]
-        for name, value in keys.items():
-            shown = shown[shown[name].eq(value)]
-        assert sorted(shown["value"]) == pytest.approx(sorted(totals)), (keys, variant)
+    rows = build.load(workflow.results).rows
+    usual = {"psync-nodes1", "psync-nodes4", "psync-nodes4-onefile"}
+    metadata = {f"{operation}-nodes4" for operation in ("create", "stat", "unlink")}
+    assert set(rows.query("instrument == 'diskbench'")["variant"]) == usual | metadata
     with (workflow.results / "tables" / "disk_throughput.csv").open() as stream:
         engines = [line["Engine"] for line in csv.DictReader(stream)]
     assert "psync, 4 nodes" in engines and "psync, 4 nodes, one file" in engines

@@ -42,7 +42,7 @@ def test_jobs_that_never_start_are_found_by_doctor_and_by_the_run(
     with partition(workflow.cluster, "short", State=state):
         code, said = doctor(workflow)
         run = workflow.snakemake(code=1)
-    assert code == 4
+    assert code == 4 and "\nnot ready: Slurm would reject" in said
     for word in words:
         assert word in said and run.count(word) == 1, said + run
     assert not workflow.attempts() and not workflow.records()

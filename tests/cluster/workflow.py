@@ -6,8 +6,9 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,12 @@ class Workflow:
 
     def _waiting_tools(self, node: str) -> list[Process]:
         return [process for process in self.cluster.processes(node) if process.name == "sleep"]
+
+
+def spans(records: Iterable[Mapping[str, Any]]) -> list[tuple[float, float]]:
+    """Begin and end of each record's cell, the earliest first."""
+    found = []
+    for record in records:
+        begin = datetime.fromisoformat(record["context"]["started"]).timestamp()
+        found.append((begin, begin + record["context"]["seconds"]))
+    return sorted(found)

@@ -1,4 +1,4 @@
-"""A tool that the kernel ends because the memory of its control group is used up."""
+"""Tools that take more memory than their control group or a process may have."""
 
 import os
 import subprocess
@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from bench import MIB
+from bench import MIB, disk_cell
+from tests.programs import executable
 
 from peakmark.cell import Cell
 from peakmark.machine import job_limits
@@ -60,3 +61,25 @@ def test_a_tool_without_memory_is_told_from_one_that_somebody_killed(bench, grou
     assert done.returncode == 4, done.stderr
     bench.assert_failed(cell, done.stderr, "signal SIGKILL", "OUT_OF_MEMORY", "180MiB")
     bench.assert_completes(cell)
+
+
+# Asks for 8 GiB and touches none of it.
+GREEDY = """#!{python}
+import mmap, sys
+if "--version" in sys.argv:
+    raise SystemExit(print("fio-3.33"))
+try:
+    mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+except OSError:
+    raise SystemExit("refused") from None
+"""
+
+
+def test_a_tool_that_takes_all_memory_is_stopped(bench, monkeypatch):
+    """Each process has a limit of its own: the allocation fails instead of the machine."""
+    greedy = executable(bench.directory / "fio", GREEDY.format(python=sys.executable))
+    with_room = subprocess.run([greedy], capture_output=True)
+    if with_room.returncode != 0:
+        pytest.skip("this machine would not give so much memory anyway")
+    cell = disk_cell("fio")
+    bench.assert_failed(cell, bench.failure(cell, str(greedy), monkeypatch), "refused")

@@ -1,6 +1,7 @@
 """`peakmark run`, `init`: what is started, what is refused, what stays."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.unit.cases import cases
 
 from peakmark import cli
 from peakmark.config import campaign, site
-from peakmark.resources import ROOT
+from peakmark.resources import ROOT, command
 
 
 @cases("workflow")
@@ -110,3 +111,18 @@ def test_a_campaign_that_does_not_exist_is_an_error_of_every_command(
     assert code == 4 and not out
     assert "results/none" in text and "Traceback" not in text
     assert not any(tmp_path.iterdir())
+
+
+SMALL = "campaign: small\ncpu: [{workloads: [DP], concurrency: [1]}]\n"
+
+
+@pytest.mark.parametrize(("text", "words", "code"), [
+    (SMALL, ["-n"], 0), ("repetitions: none\n", ["-n"], 2), (SMALL, ["--no-such-option"], 2),
+    (SMALL, ["-n", "no-such-target"], 4),
+])  # fmt: skip
+def test_a_run_ends_with_its_own_exit_codes(text, words, code, tmp_path):
+    (tmp_path / "own.yaml").write_text(text)
+    argv = command("run", "own.yaml", "--", *words)
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr

@@ -65,15 +65,6 @@ def test_a_tools_json_with_a_changed_value(case, chance):
 CELL = samples.cell("fio", "RR", "psync", 4096, 2, size=1 << 20).to_json()
 
 
-@pytest.mark.parametrize(("changes", "name"), [
-    ({}, "disk/fio/RR-psync_4KiB_x2/any/0"),
-    ({"variant": "io_uring-qd4"}, "disk/fio/RR-io_uring-qd4_4KiB_x2/any/0"),
-    ({"variant": "", "block": None, "repetition": 3}, "disk/fio/RR_none_x2/any/3"),
-])  # fmt: skip
-def test_the_identity_is_the_path_of_the_record(changes, name):
-    assert cell_of({**CELL, **changes}).id == name
-
-
 def test_the_spec_does_not_depend_on_the_order_of_options():
     one, other = (
         cell_of({**CELL, "options": options}) for options in ({"a": 1, "b": 2}, {"b": 2, "a": 1})

@@ -1,19 +1,25 @@
-"""How the kernels are compiled: by which compiler, with which flags, for which C library."""
+"""How the kernels are compiled, by which compiler and with which flags, and when they are compiled anew."""
 
 import json
 import os
 import re
 import shutil
+import stat
 import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.checkout import OTHER_BUILDS
 from tests.programs import executable, needs
 
+from peakmark.errors import PeakmarkError
 from peakmark.machine import software
 from peakmark.machine.host import Host
+from peakmark.resources import ROOT
 from peakmark.run import kernel_build
-from peakmark.workflow import doctor
+from peakmark.workflow import doctor, startup
 
 KERNELS = Path(__file__).parents[2] / "src" / "kernels"
 FLAGS = ("CC", "AR", "CPPFLAGS", "CFLAGS", "LDFLAGS", "WERROR", "MAKEFLAGS", "MAKELEVEL")
@@ -137,7 +143,7 @@ def test_kernels_of_a_campaign_are_those_of_gcc(tmp_path, monkeypatch):
 
 
 def test_facts_of_a_build_are_those_that_make_wrote(tmp_path):
-    make(tmp_path, str(tmp_path / "build.json"), CC="gcc")
+    make(tmp_path, "PROGRAMS=", str(tmp_path / "build.json"), CC="gcc")
     host = Host()
     facts = software.collect_build(host, tmp_path)
     assert facts == json.loads((tmp_path / "build.json").read_text()) and host.unknown == {}
@@ -177,3 +183,111 @@ def test_another_c_library(tmp_path):
         run = subprocess.run([*argv, *common], capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stderr
         assert json.loads(run.stdout)["value"] > 0
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """A copy of the kernels' sources beside what make has made of them."""
+    for name in ("src/kernels", "build/kernels"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns(*OTHER_BUILDS))
+    (tmp_path / "src/peakmark").mkdir()
+    shutil.copy(ROOT / "src/peakmark/__init__.py", tmp_path / "src/peakmark")
+    _make(tmp_path / "src/kernels")
+    return tmp_path / "src/kernels"
+
+
+def _make(sources):
+    done = subprocess.run(["make", "-C", str(sources)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_make_calls_up_to_date_is(sources):
+    """Also where a newer source belongs to one program or to none, or a program is missing."""
+    built = sources.parents[1] / "build/kernels"
+    assert kernel_build.up_to_date(sources, built)
+    for name in ("net/plan.c", "net/plan.h", "cppcheck.cfg"):
+        newest = max(path.stat().st_mtime_ns for path in built.iterdir())
+        os.utime(sources / name, ns=(newest + 1, newest + 1))
+        assert not kernel_build.up_to_date(sources, built), name
+        _make(sources)
+        assert kernel_build.up_to_date(sources, built), name
+    (built / "netbench").unlink()
+    assert not kernel_build.up_to_date(sources, built)
+    _make(sources)
+    assert kernel_build.up_to_date(sources, built)
+
+
+def test_of_a_wheel_the_cache_has_kernels_for_each_compiler(tmp_path, monkeypatch):
+    """And the processes that a run starts, on nodes without a compiler too, use those of the run."""
+    monkeypatch.setattr(kernel_build, "IS_CHECKOUT", False)
+    monkeypatch.setattr(kernel_build, "CACHE", tmp_path)
+
+    def key(version):
+        executable(tmp_path / "gcc", f"#!/bin/sh\necho {version}\n")
+        kernel_build.folder.cache_clear()
+        return kernel_build.folder()
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv(kernel_build.VARIABLE, raising=False)
+    first = key("gcc 12")
+    assert first.parent == tmp_path
+    assert key("gcc 13") == first
+    monkeypatch.delenv(kernel_build.VARIABLE)
+    assert key("gcc 13") != first
+    kernel_build.folder.cache_clear()
+
+
+@pytest.mark.parametrize("missing", ["make", "gcc"])
+def test_what_compiling_lacks_is_one_sentence(missing, tmp_path, monkeypatch):
+    programs = tmp_path / "bin"
+    startup.check_compiler(tmp_path)
+    for name in {"make", "gcc"} - {missing}:
+        executable(programs / name, "#!/bin/sh\nexit 1\n")
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(PeakmarkError, match=f"{missing} is not here"):
+        startup.check_compiler(tmp_path)
+
+
+PTX = KERNELS / "gpu"
+CHIPS = ("75", "80", "86", "89", "90a", "100a", "120a")
+"""Compute capabilities without the point; the a is of instructions that later chips lack."""
+
+
+def oldest_chip(module):
+    """Return the number and the suffix of the oldest chip that a module is for."""
+    text = module.read_text().partition(".target sm_")[2].split()[0]
+    return int(text.rstrip("a")), text.endswith("a")
+
+
+@pytest.fixture(scope="module")
+def ptxas():
+    try:
+        files = metadata.files("nvidia-cuda-nvcc") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("the package nvidia-cuda-nvcc, which holds ptxas, is not installed")
+    path = next(Path(file.locate()) for file in files if file.name == "ptxas")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_every_module_is_assembled_for_the_chips_that_it_is_for(ptxas, chip, tmp_path):
+    number = int(chip.rstrip("a"))
+    assembled = 0
+    subprocess.run([sys.executable, PTX / "ptx.py", tmp_path], check=True)
+    for module in sorted([*PTX.glob("*.ptx"), *tmp_path.glob("*.ptx")]):
+        oldest, only_there = oldest_chip(module)
+        if oldest > number or (only_there and oldest != number):
+            continue
+        argv = [
+            ptxas,
+            f"--gpu-name=sm_{chip}",
+            "--warning-as-error",
+            module,
+            "-o",
+            tmp_path / "code",
+        ]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        assert done.returncode == 0, f"{module.name}: {done.stderr}"
+        assembled += 1
+    assert assembled >= 8

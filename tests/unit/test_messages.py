@@ -88,15 +88,3 @@ def test_the_words_of_every_code_are_those_of_the_golden_file():
 def test_no_code_stands_twice():
     codes = re.findall(r"^([\w /-]+):$", CATALOGUE.read_text(), re.MULTILINE)
     assert len(codes) == len(set(codes)) == len(catalogue())
-
-
-def test_an_entry_has_an_example_of_its_fields_and_lines_without_a_full_stop():
-    for code, entry in catalogue().items():
-        assert set(entry) <= {"kind", "text", "short", "remedy", "per", "amount", "example"}, code
-        of_fields = {entry[key].lstrip("-") for key in ("per", "amount") if key in entry}
-        assert of_fields <= set(example_of(entry)), code
-        assert fields(entry) | of_fields == set(example_of(entry)), code
-        short = message(code, **example_of(entry)).short
-        assert len(short.split()) <= 6, code
-        for line in (entry["text"], short, entry.get("remedy", "")):
-            assert "\n" not in line and not line.endswith((".", ";", " ")), code

@@ -1,9 +1,7 @@
-"""What Snakemake's catalogue asks of a workflow: lint, format and place."""
+"""What Snakemake's catalogue asks of a workflow: lint and place."""
 
 import re
 import shutil
-import sys
-from pathlib import Path
 
 from tests.checkout import ROOT, Checkout
 
@@ -12,12 +10,6 @@ def test_no_lint(checkout):
     run = checkout.run("snakemake", "--lint", "--configfile", "config/presets/quick.yaml")
     assert run.returncode == 0
     assert "your workflow is in a good condition" in run.stdout + run.stderr
-
-
-def test_the_format_is_that_of_snakefmt():
-    program = str(Path(sys.executable).parent / "snakefmt")
-    run = Checkout(ROOT).run(program, "--check", "Snakefile", "rules", "workflow")
-    assert run.returncode == 0, run.stderr
 
 
 def test_what_snakedeploy_writes_names_the_report(tmp_path):

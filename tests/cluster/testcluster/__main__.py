@@ -31,8 +31,6 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="action", required=True)
     up = commands.add_parser("up", help="start a cluster; it stays until `down`")
     up.add_argument("--nodes", type=int, default=2, help="number of nodes (default 2)")
-    up.add_argument("--cpus", type=int, default=2, help="CPUs each node claims (default 2)")
-    up.add_argument("--memory", type=int, default=MEMORY_MIB, help="MiB each node claims")
     up.add_argument("--accounting", action="store_true", help="with slurmdbd, so that sacct works")
     commands.add_parser("down", help="end the cluster and remove its files")
     execute = commands.add_parser("exec", help="run a command on the cluster's login side")
@@ -53,8 +51,7 @@ def start(options: argparse.Namespace) -> None:
         if (POINTER / STATE).exists() and find().alive():
             raise ClusterError(f"a test cluster of this checkout runs; end it with `{PROG} down`")
         POINTER.unlink()
-    names = ("nodes", "cpus", "memory", "accounting")
-    cluster = Cluster.start(**{name: getattr(options, name) for name in names})
+    cluster = Cluster.start(options.nodes, memory=MEMORY_MIB, accounting=options.accounting)
     try:
         POINTER.parent.mkdir(exist_ok=True)
         POINTER.symlink_to(cluster.layout.directory)

@@ -50,7 +50,8 @@ def start_all(hosts: Hosts, layout: Layout) -> None:
     _start(hosts, layout, munge, lambda: _connect(at("run/munge.socket")))
     if layout.accounting:
         _start_accounting(hosts, layout)
-    start_slurmctld(hosts, layout)
+    asked = ["scontrol", "show", "partition"]
+    _start(hosts, layout, ["slurmctld", "-D"], lambda: _try(hosts, asked))
 
 
 def _start_accounting(hosts: Hosts, layout: Layout) -> None:
@@ -82,12 +83,6 @@ def _start_accounting(hosts: Hosts, layout: Layout) -> None:
         orders += [f"modify qos normal set MaxSubmitJobsPerUser={layout.max_submit}"]
     for order in orders:
         checked([*hosts.enter(LOGIN), "sacctmgr", "--immediate", "--quiet", *order.split()])
-
-
-def start_slurmctld(hosts: Hosts, layout: Layout) -> None:
-    """Start the controller and wait until it answers."""
-    asked = ["scontrol", "show", "partition"]
-    _start(hosts, layout, ["slurmctld", "-D"], lambda: _try(hosts, asked))
 
 
 def start_slurmd(hosts: Hosts, layout: Layout, name: str) -> None:

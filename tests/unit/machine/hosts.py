@@ -25,7 +25,9 @@ def files_of(name):
 
 
 def host(root, files="", tools=None):
-    """A machine of files below ``root`` (``->target`` makes a link) and of what its tools print."""
+    """A machine of files below ``root`` (``->target`` makes a link), and of what its tools print by
+    words of their command lines.
+    """
     for name, text in (listed(files) if isinstance(files, str) else files).items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,8 +37,8 @@ def host(root, files="", tools=None):
             path.write_text(text)
 
     def run(argv):
-        outputs = dict(tools or {}).items()
-        return next((text for start, text in outputs if " ".join(argv).startswith(start)), None)
+        line, outputs = " ".join(argv), dict(tools or {})
+        return next((text for words, text in outputs.items() if words in line), None)
 
     return Host(root, run)
 
@@ -59,13 +61,8 @@ def gpus(count=1, name=NAME, **changes):
 
 def gpu_host(tmp_path, answer, smi=None):
     """A machine whose gpubench and nvidia-smi print these texts; None for a program that fails."""
-
-    def run(argv):
-        if "nvidia-smi" in argv:
-            return smi
-        return None if answer is None else json.dumps(answer)
-
-    return Host(tmp_path, run)
+    listed_gpus = None if answer is None else json.dumps(answer)
+    return host(tmp_path, "", {"nvidia-smi": smi, "gpubench": listed_gpus})
 
 
 def gpu_facts(tmp_path, count=1, **changes):

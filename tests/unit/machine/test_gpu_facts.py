@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.programs import executable
-from tests.unit.machine.hosts import NAME, SMI, gpu_facts, gpu_host, gpus
+from tests.unit.machine.hosts import NAME, SMI, gpu_facts, gpu_host, gpus, host
 
 from peakmark.machine import gpu
 from peakmark.machine.host import Host
@@ -76,19 +76,13 @@ TOPOLOGY = (
 def test_nvlinks_are_counted_between_the_gpus_that_the_job_sees(tmp_path):
     answer = gpus(3)
     addresses = [one["pci"] for one in answer["gpus"]]
-    smi = "<nvidia_smi_log>" + "".join(f'<gpu id="0000{pci}"/>' for pci in addresses)
-    del answer["gpus"][1]
-
-    def run(argv):
-        if "topo" in argv:
-            return TOPOLOGY
-        return smi + "</nvidia_smi_log>" if "nvidia-smi" in argv else json.dumps(answer)
-
-    found = gpu.collect(Host(tmp_path, run), tmp_path / "gpubench")
-    assert [one["nvlinks"] for one in found["gpus"]] == [[0, 0], [0, 0]]
-    answer["gpus"] = gpus(3)["gpus"][:2]
-    found = gpu.collect(Host(tmp_path, run), tmp_path / "gpubench")
-    assert [one["nvlinks"] for one in found["gpus"]] == [[0, 18], [18, 0]]
+    log = "".join(f'<gpu id="0000{pci}"/>' for pci in addresses)
+    tools = {"topo": TOPOLOGY, "nvidia-smi": f"<nvidia_smi_log>{log}</nvidia_smi_log>"}
+    first, second, third = answer["gpus"]
+    for seen, links in (([first, third], [[0, 0], [0, 0]]), ([first, second], [[0, 18], [18, 0]])):
+        this = host(tmp_path, "", tools | {"gpubench": json.dumps(answer | {"gpus": seen})})
+        found = gpu.collect(this, tmp_path / "gpubench")
+        assert [one["nvlinks"] for one in found["gpus"]] == links
 
 
 @pytest.mark.parametrize("name", ["h100", "h200"])

@@ -76,20 +76,6 @@ def test_a_model_has_the_name_under_which_it_is_sold():
     assert data.microarchitecture("AuthenticAMD", 25, 17, 1, "Ryzen")["product"] == ""
 
 
-def test_every_line_of_data_has_a_source_and_a_design_that_can_be_found():
-    tables = {
-        name: data.table(name) for name in ("microarchitecture", "operations", "caches", "memory")
-    }
-    for lines in tables.values():
-        assert lines
-        for line in lines:
-            assert None not in line, f"too many fields: {line}"
-            assert line["source"] and "not looked up" not in line["source"], line
-    known = {line["microarchitecture"] for line in tables["microarchitecture"]}
-    for line in (*tables["operations"], *tables["caches"]):
-        assert set(line["microarchitecture"].split("|")) <= known
-
-
 def test_what_the_kernel_sets_on_the_processor(tmp_path):
     this = host(tmp_path, files_of("settings"))
     facts = hardware.collect_cpu(this)

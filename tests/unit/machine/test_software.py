@@ -4,7 +4,7 @@ import json
 
 import pytest
 from tests.unit import campaign_data
-from tests.unit.machine.hosts import host as folder_host
+from tests.unit.machine.hosts import host
 
 from peakmark.machine import software
 from peakmark.machine.facts import collect
@@ -18,15 +18,6 @@ CONFIG = "OpenBLAS 0.3.21 DYNAMIC_ARCH Zen MAX_THREADS=64"
 OPENBLAS = {"name": "OpenBLAS", "core_type": "Zen", "config": CONFIG}
 
 
-def host(outputs):
-    """A machine whose tools print this, by a word of their command line."""
-
-    def run(argv):
-        return next((text for word, text in outputs.items() if word in argv), None)
-
-    return Host(run=run)
-
-
 @pytest.mark.parametrize("text", [None, "{", "{}"])
 def test_a_build_that_wrote_nothing_is_unknown(tmp_path, text):
     if text is not None:
@@ -36,23 +27,25 @@ def test_a_build_that_wrote_nothing_is_unknown(tmp_path, text):
     assert "build.json" in this.unknown["build.compiler"]
 
 
-def test_libraries_that_results_depend_on():
+def test_libraries_that_results_depend_on(tmp_path):
     names = ["blas.so.3", "openblas.so.0", "mpi.so.40", "hwloc.so.15", "gfortran.so.5"]
-    libraries = software.collect_libraries(host({"ldd": LDD}), ["/usr/bin/hpcc"])
+    libraries = software.collect_libraries(host(tmp_path, "", {"ldd": LDD}), ["/usr/bin/hpcc"])
     assert set(libraries) == {f"lib{name}" for name in names}
-    assert software.collect_libraries(host({}), ["/bin/sh"]) == {}
+    assert software.collect_libraries(host(tmp_path, "", {}), ["/bin/sh"]) == {}
 
 
-def test_the_blas_is_the_one_that_hpl_loads():
-    this = host({"ldd": LDD, "/lib/x86_64-linux-gnu/libopenblas.so.0": json.dumps(OPENBLAS)})
+def test_the_blas_is_the_one_that_hpl_loads(tmp_path):
+    this = host(
+        tmp_path, "", {"ldd": LDD, "/lib/x86_64-linux-gnu/libopenblas.so.0": json.dumps(OPENBLAS)}
+    )
     facts = software.collect_blas(this, "/usr/bin/hpcc")
     assert {name: facts[name] for name in OPENBLAS} == OPENBLAS
     assert "openblas" in facts["library"] and this.unknown == {}
-    missing = host({})
+    missing = host(tmp_path, "", {})
     assert set(software.collect_blas(missing, None).values()) == {None}
     assert "libopenblas0-pthread" in missing.unknown["blas.name"]
     answer = {"name": "reference BLAS or unknown", "core_type": None, "config": None}
-    silent = host({"libblas.so.3": json.dumps(answer)})
+    silent = host(tmp_path, "", {"libblas.so.3": json.dumps(answer)})
     assert software.collect_blas(silent, None)["name"] == "reference BLAS or unknown"
     assert "records of hpl" in silent.unknown["blas.core_type"]
 
@@ -75,7 +68,7 @@ def test_kernel_parameters_that_change_results_are_kept(tmp_path):
         /sys/class/dmi/id/bios_version 2.14.1
         /sys/class/dmi/id/bios_date 06/12/2025
     """
-    facts = software.collect_os(folder_host(tmp_path, files))
+    facts = software.collect_os(host(tmp_path, files))
     # No disk, no server.
     assert facts["command_line"].split() == ["isolcpus=2-3", "nosmt", "mitigations=off"]
     assert (facts["numa_balancing"], facts["firmware"]) == (1, "2.14.1 06/12/2025")

@@ -1,9 +1,11 @@
-"""Configurations -> cells with their options, reference tools and order."""
+"""Configurations -> cells with their options, reference tools and order; what is possible nowhere is refused."""
 
 import os
 
 import pytest
 from tests.programs import executable
+from tests.unit.cases import cases
+from tests.unit.hostile import one_grid, refused
 
 from peakmark import plan
 from peakmark.catalogue import KERNELS, NUMA, PAGES, SHAPES, UNITS, WORKLOADS
@@ -17,6 +19,7 @@ from peakmark.plan.plan import describe
 from peakmark.resources import ROOT
 from peakmark.tools import REGISTRY, references
 from peakmark.tools.programs import rambench
+from peakmark.workflow import startup
 
 CPU = {"workloads": ["DP"], "concurrency": [1]}
 POOL = {**CPU, "workloads": ["RWS"], "variants": ["pool"], "blocks": ["1MiB"]}
@@ -227,3 +230,23 @@ def test_a_ladder_is_planned_on_small_and_on_huge_pages():
         plan.make({"memory": [LADDERS | {"concurrency": [2]}]})
     with pytest.raises(ConfigError, match="block"):
         plan.make({"memory": [LADDERS | {"variants": ["block"]}]})
+
+
+@cases("configuration")
+def test_what_is_possible_nowhere_is_refused_when_it_is_planned(kind, values, words):
+    with pytest.raises(ConfigError) as caught:
+        plan.make(values)
+    refused(str(caught.value), *words)
+
+
+def test_more_cells_than_a_year_has_seconds_are_refused():
+    grid = one_grid("cpu", concurrency=list(range(1, 4097)), repetitions=1000)
+    with pytest.raises(ConfigError, match="more than 200000 cells"):
+        plan.make(grid)
+
+
+@cases("configuration")
+def test_what_a_reference_cannot_do(values, row, words):
+    made = plan.make(values)
+    assert words in made.impossible[row]
+    assert row in "\n".join(startup.check(made, made.cells))

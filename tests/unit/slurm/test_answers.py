@@ -258,17 +258,3 @@ def test_a_node_that_starts_no_job_is_told_with_its_reason(programs, state, reas
 def test_jobs_of_a_reservation_wait_for_no_end_of_its_maintenance(programs):
     assert unavailable(programs, "maint") and not unavailable(programs, "maint", is_reserved=True)
     assert unavailable(programs, "drained", is_reserved=True)
-
-
-def test_partitions_have_their_state_and_limits(programs):
-    lines = [
-        "n1|a*|up|1-4|2|4000|idle|1:00:00|1:2:1|(null)|a|none",
-        "n1|b|down|1-infinite|2|4000|idle|infinite|1:2:1|(null)|a|none",
-        "n1|c|drain|2|2|4000|idle|2-00:00:00|1:2:1|(null)|a|none",
-    ]
-    programs(sinfo=printing("\n".join(lines)))
-    assert slurm.partitions(None) == [slurm.Partition("a", "up", 4)]
-    assert slurm.partitions("b,c") == [
-        slurm.Partition("b", "down", None),
-        slurm.Partition("c", "drain", 2),
-    ]

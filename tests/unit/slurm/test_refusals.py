@@ -10,7 +10,7 @@ from tests.unit.slurm.conftest import MINE, NO_ANSWER, printing, refusal
 from peakmark import slurm
 from peakmark.slurm import commands, failures
 from peakmark.storage import records
-from peakmark.workflow import doctor, status
+from peakmark.workflow import status
 
 PHRASES = {
     "failed": "sbatch: error: Batch job submission failed:",
@@ -70,11 +70,16 @@ def test_a_check_shows_the_refusal(programs, queue, is_temporary):
     assert found.is_temporary == is_temporary and "Job violates" in found.text
 
 
-@pytest.mark.parametrize(
-    ("nodes", "words"), [("2", "MaxNodes of partition small is 1"), ("1", None)]
-)
-def test_a_limit_that_sbatch_does_not_enforce_is_found(programs, nodes, words):
-    programs(sinfo=printing("n1|small|up|1-1|1|1200|idle|1:00|1:1:1|(null)|a|none"), sbatch="true")
+@pytest.mark.parametrize(("state", "most", "nodes", "words"), [
+    ("up", "1-1", "2", "MaxNodes of partition small is 1"), ("up", "1-1", "1", None),
+    ("up", "1-infinite", "2", None), ("down", "1-4", "2", "partition small, which is down"),
+])  # fmt: skip
+def test_what_sbatch_does_not_enforce_is_found(programs, state, most, nodes, words):
+    line = f"n1|small|{state}|{most}|1|1200|idle|1:00|1:1:1|(null)|a|none"
+    programs(
+        sinfo=printing(f"n1|large*|up|1-4|1|1200|idle|1:00|1:1:1|(null)|a|none\n{line}"),
+        sbatch="true",
+    )
     found = failures.check({"time": "5", "nodes": nodes, "partition": "small"}, [])
     assert words in found.text if words else found is None
 
@@ -124,20 +129,6 @@ def test_of_several_lines_the_last_one_says_why(said, why, programs, peakmark, m
     with pytest.raises(slurm.SlurmError) as caught:
         slurm.nodes(None)
     assert caught.value.reason == (" ".join(said.split()) or "exit code 1")
-
-
-@pytest.mark.parametrize(("is_ready", "words", "code"), [
-    (True, "^ready: .*peakmark run quick --slurm --site mine.yaml$", 0),
-    (False, "^not ready: Slurm would reject", 4),
-])  # fmt: skip
-def test_the_doctor_of_a_cluster_ends_with_how_to_go_on(
-    is_ready, words, code, tmp_path, monkeypatch, peakmark
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.yaml").write_text("schema: 1\nname: mine\n")
-    monkeypatch.setattr(doctor, "_examine_jobs", lambda *_: ("one node", is_ready))
-    done = peakmark("doctor", "--slurm", "--site", "mine.yaml")
-    assert done.returncode == code and re.search(words, done.stdout.splitlines()[-1])
 
 
 def kept(site, state, details):

@@ -4,13 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from tests.programs import executable
 from tests.unit.campaign_data import cell_of
-from tests.unit.hostile import KERNELS
 
 from peakmark.cell import Cell
-from peakmark.errors import Unavailable
 from peakmark.formatting import parse_size
 from peakmark.tools import REGISTRY
 from peakmark.tools.base import Completed, Tool, Workspace
@@ -114,21 +111,6 @@ def command(cell, space=None, name=""):
     instrument, found = REGISTRY[cell.instrument], tool(name or cell.instrument)
     instrument.check(cell)
     return instrument.prepare(cell, found, space or workspace())
-
-
-def installed(name):
-    """The program of this machine that measures with an instrument; without one the test is skipped."""
-    instrument = REGISTRY[name]
-    names = instrument.executables
-    path = instrument.on_path(None if instrument.reference else str(KERNELS / names[0]))
-    if path is None:
-        pytest.skip(f"{' or '.join(names)} is not here")
-    try:
-        return instrument.find(path)
-    except Unavailable as reason:
-        if "may not open its socket" not in str(reason):
-            raise
-        pytest.skip(str(reason))
 
 
 def script(path, text):
