@@ -70,6 +70,8 @@ class Entry:
             found.append("twice what is printed: here a copied byte is read and written")
         if self.block in WHOLE_LINES:
             found.append(f"printed for {self.block} bytes, here beside whole cache lines")
+        if self.source == "lab on file I/O" and self.instrument == "diskbench":
+            found.append("threads stand for the processes of the report")
         if self.table == "memory_latency":
             found.append("copies of 1 byte in the report, beside the limit of a load")
         return found

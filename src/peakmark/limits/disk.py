@@ -21,7 +21,7 @@ def limit(question: Question) -> Limit:
     stated = (question.stated("disk", metric) or {}).get(workload)
     if stated is not None:
         model = question.site_of_host.disk.model or question.fact("storage", "model") or "the disk"
-        formula = f"{quantity(stated, question.unit)} for {workload} by the site file, of {model}"
+        formula = f"{quantity(stated, question.unit)} by the site file, of {model}"
         return question.limit(float(stated), formula, question.site_source("disk"), "site")
     by_seek = _by_seek(question)
     if by_seek is not None:

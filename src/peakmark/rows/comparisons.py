@@ -62,7 +62,7 @@ POINT = {"of_workload": "for", "of_block": "at", "of_threads": "with"}
 """Column with a word for a part of a row's point -> preposition before such words."""
 COMPARED = [
     "point", "instrument", "is_own", "is_comparable", "warnings", "unit", "n", "value", "min", "max", "band",
-    *EQUAL, *POINT, "working_set", "printed_in",
+    *EQUAL, *POINT, "working_set", "printed_in", "is_calm",
 ]  # fmt: skip
 """Columns of a table's rows that the pairs and their sentences use: all others are copied for each pair."""
 INNER = {"Workloads": ("of_block", "of_threads"), "Block size": ("of_workload", "of_threads")}
@@ -81,7 +81,8 @@ def pairs_of_table(
     """Yield the pairs of rows of each comparison in a table, in the order of the sentences.
 
     Args:
-        rows: rows of one table that may be compared, with the columns of ``add_words``.
+        rows: rows of one table that have a value, with the columns of ``add_words``, and with ``is_calm``:
+            whether a row is neither wrong nor disturbed, so that it may be compared.
         labels: labels of the table.
         compare: pairs of workloads that are compared besides ``WORKLOADS``.
     """
@@ -225,19 +226,20 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
 
     ``direction`` is 1 if the first choice is faster, -1 if the second is, 0 if they are level, and empty
     without a clear result. Each group of points (see ``grouped``) is judged as a whole. If a group has no
-    clear result, each part of it is judged by itself.
+    clear result, each part of it is judged by itself. A pair with a wrong or disturbed row is not judged.
     """
     key = ["table", *CHOICES, "group"]
-    groups = judge(pairs, key, gaps=LEAST_GAPS)
-    found = pairs.join(groups[["direction", "certainty"]], on=key)
+    calm = pairs[pairs["is_calm"] & pairs["is_calm_other"]]
+    groups = judge(calm, key, gaps=LEAST_GAPS)
+    found = calm.join(groups[["direction", "certainty"]], on=key)
     is_open = found["direction"].isna()
     tested = int(groups["n"].ge(LEAST_TESTED).sum())
     # For a part of one or two points no gap is wide enough: only the p-value counts. The tests of the groups count
     # as tests too, so that the parts do not make false findings more frequent.
     no_gaps = dict.fromkeys(LEAST_GAPS, math.inf)
-    parts = judge(pairs[is_open], [*key, "part"], gaps=no_gaps, tested=tested)
-    open_pairs = pairs[is_open].join(parts[["direction", "certainty"]], on=[*key, "part"])
-    return pd.concat([found[~is_open], open_pairs]).sort_index()
+    parts = judge(calm[is_open], [*key, "part"], gaps=no_gaps, tested=tested)
+    open_pairs = calm[is_open].join(parts[["direction", "certainty"]], on=[*key, "part"])
+    return pd.concat([found[~is_open], open_pairs, pairs.drop(calm.index)]).sort_index()
 
 
 def judge(
@@ -348,7 +350,7 @@ def sentence(
 def covered_points(pairs: pd.DataFrame, every: pd.DataFrame, workloads: pd.DataFrame) -> str:
     """Return the part of a sentence that says at which points it holds.
 
-    Examples are `` at all 7 points``, `` for RS at 64 KiB with 1 thread`` and `` at 6 of 7 points, not for RS``.
+    Examples are `` at all 7 points`` and `` for RS at 64 KiB with 1 thread``.
     If ``every`` has only some of the table's workloads, they are named. Arguments: as for ``sentence``.
     """
     if len(pairs) == len(every) > 2:
@@ -357,10 +359,7 @@ def covered_points(pairs: pd.DataFrame, every: pd.DataFrame, workloads: pd.DataF
     # One or two points are named in full: no pair is left from which they need to be distinguished.
     if len(every) <= 2:
         return words_for(pairs, every.head(0), [*POINT])
-    where = words_for(pairs, every, [*POINT])
-    others = words_for(every.drop(pairs.index), every, [*POINT])
-    but_others = f" at {len(pairs)} of {len(every)} points, not{others}"
-    return min(where, but_others, key=len)
+    return words_for(pairs, every, [*POINT])
 
 
 def words_for(pairs: pd.DataFrame, every: pd.DataFrame, columns: Sequence[str]) -> str:

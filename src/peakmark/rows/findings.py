@@ -27,7 +27,6 @@ from peakmark.rows.labels import (
     rows_of_typical_node,
     table_of,
 )
-from peakmark.rows.point_limits import ABOVE
 from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
 
@@ -55,7 +54,7 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
     compared = compare(tables, layout)
     lines: list[dict[str, Any]] = []
     for name, (labels, rows) in tables.items():
-        calm = calm_rows(rows)
+        calm = rows[is_calm(rows)]
         found = [
             *extremes(labels, rows),
             *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
@@ -84,13 +83,17 @@ def labelled_tables(rows: pd.DataFrame, layout: Layout | None) -> Tables:
         if layout and layout.programs_of(table):
             shown = shown[shown["is_own"] | shown["instrument"].isin(layout.programs_of(table))]
         labels = labels_of(layout, table_of(layout, table, shown))
-        tables[table.name] = labels, comparisons.add_words(shown, labels)
+        shown = comparisons.add_words(shown, labels)
+        # Of numbers that others printed, nobody knows which level of the memory held the data.
+        if shown["printed_in"].max():
+            shown = shown.assign(working_set="", cache_level="")
+        tables[table.name] = labels, shown
     return tables
 
 
-def calm_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that are neither wrong nor disturbed."""
-    return rows[schema.is_right(rows) & rows["disturbances"].eq("")]
+def is_calm(rows: pd.DataFrame) -> pd.Series:
+    """Return a mask of the rows that are neither wrong nor disturbed."""
+    return schema.is_right(rows) & rows["disturbances"].eq("")
 
 
 def compare(tables: Tables, layout: Layout | None) -> dict[Any, pd.DataFrame]:
@@ -106,7 +109,8 @@ def compare(tables: Tables, layout: Layout | None) -> dict[Any, pd.DataFrame]:
     found = []
     for name, (labels, rows) in tables.items():
         compared = layout.pairs_of(labels.table) if layout else ()
-        for pairs in comparisons.pairs_of_table(calm_rows(rows), labels, compared):
+        measured = rows.assign(is_calm=is_calm(rows))[rows["n"].gt(0)]
+        for pairs in comparisons.pairs_of_table(measured, labels, compared):
             found.append(pairs.assign(table=name))
     if not found:
         return {}
@@ -188,7 +192,7 @@ def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str,
         worst, best = best, worst
     places = []
     for row in (best, worst):
-        place = [labels.place(row, ordered), placements.distance_of(row.band)]
+        place = [labels.place(row, rows), placements.distance_of(row.band)]
         if row.disturbances:
             place.append("disturbed")
         places.append(", ".join(filter(None, place)))
@@ -224,15 +228,15 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         of_program = judged[judged["instrument"].eq(program.instrument)]
         for level, members in of_program.groupby("cache_level", sort=False):
             start = f"In {level!s}, " if level else ""
-            # A value above its limit says that the limit is wrong, not how near the program comes to it.
-            possible = members[members["efficiency"].le(ABOVE)]
-            yield from reached(f"{start}{program.heading}", possible, "efficiency", "the limit")
+            name = f"{start}{program.heading}"
+            rated = members.dropna(subset="efficiency")
+            yield from reached(name, rated, "efficiency", "the limit")
             if program != own:
-                of = f"{program.heading}'s speed"
                 beside_own = members[members["point"].isin(own_points)]
-                yield from reached(f"{start}{own.heading}", beside_own, "speed", of)
+                of = f"{program.heading}'s speed"
+                yield from reached(start + own.heading, beside_own, "speed", of)
             if judged["instrument"].nunique() > 1:
-                yield from variation(f"{start}{program.heading}", members)
+                yield from variation(name, members)
 
 
 def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[dict[str, Any]]:

@@ -172,12 +172,11 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     """
     campaign = frames.campaign
     if frames.printed_in:
-        known = campaign["settings"]
-        of_site = {name: known[name] for name in ("site", "site_facts") if name in known}
+        limits = campaign["config"]["site"] or "none known"
         return {
-            "facts": [["Campaign", campaign["name"]], ["Numbers from", frames.printed_in]],
+            "facts": [["Numbers from", frames.printed_in], ["Limits from", limits]],
             "commands": {},
-            "config": config_text({**campaign, "preset": "", "settings": of_site}),
+            "config": "",
             "digest": "",
             "checksums_text": "",
         }

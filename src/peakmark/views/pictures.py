@@ -240,7 +240,7 @@ def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
 
 
 def roofs(frames: CampaignFrames) -> pd.DataFrame:
-    """Return the rows of the CPU's roofline; none for a campaign of several nodes.
+    """Return the rows of the CPU's roofline; none for a campaign of several nodes or of printed numbers.
 
     All rows have the same number of threads: the largest with which both rates and memory were measured. It is
     one thread if only the ladder measured the memory. Flat roofs are rates. The slope of a cache level or of DRAM
@@ -251,7 +251,8 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
     rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
     memory = rows[rows["table"].isin(BANDWIDTHS) & rows["cache_level"].ne("")]
     counts = set(rates["concurrency"]) & set(memory["concurrency"])
-    if not counts or rows["node"].nunique() > 1:
+    # Of programs of others, nobody knows whether they run at the roofs.
+    if not counts or rows["node"].nunique() > 1 or frames.printed_in:
         return rows.head(0)
     most = max(counts)
     of_most = memory[memory["concurrency"].eq(most)]

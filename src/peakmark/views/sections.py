@@ -281,7 +281,8 @@ def name_rows(rows: Sequence[Line], layout: Layout | None) -> str:
     workloads, blocks, threads = dict[str, None](), dict[str, None](), dict[str, None]()
     for row in rows:
         labels = labels_of(layout, BY_NAME[row.table])
-        variant = row.variant if labels.table.variant else ""
+        # ``psync`` is the default of a disk.
+        variant = row.variant.removeprefix("psync") if labels.table.variant else ""
         workloads[f"{labels.workload(row)} {variant}".rstrip()] = None
         if row.block_bytes is not None:
             blocks[labels.block(row)] = None

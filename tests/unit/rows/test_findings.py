@@ -33,6 +33,7 @@ def shown(*points, tested=1):
     pairs = pd.DataFrame([*points, *others]).assign(
         group=[0] * len(points) + list(range(1, tested)),
         **dict.fromkeys(["table", *comparisons.CHOICES, "part"], ""),
+        **dict.fromkeys(["is_calm", "is_calm_other"], True),
     )
     found = comparisons.judged(pairs).iloc[0]
     if pd.isna(found["direction"]):
