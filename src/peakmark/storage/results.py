@@ -202,7 +202,7 @@ class Results:
     def node_seconds(self) -> list[int]:
         """Return for each ended job its number of nodes times its seconds, as Slurm counted them; see ``JOBS``."""
         counted = []
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             text = (self.directory / JOBS).read_text(encoding="utf-8", errors="replace")
             # The last line may be cut off: it then does not end.
             for nodes, seconds in re.findall(r"(?m)^\d+,(\d+),(\d+)\n", text):

@@ -1,5 +1,6 @@
 """Jobs in Slurm: submitted, waited for, given up; with the messages of real Slurms, and no Slurm."""
 
+import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -127,6 +128,13 @@ def test_the_node_hours_of_ended_jobs_are_those_that_slurm_counts(site):
         187,
         None,
     ]
+    # The last line is cut off, and a file that cannot be read counts nothing.
+    counted = site.plan.directory / "jobs.csv"
+    counted.write_text("1,1,30\n2,2")
+    assert dataclasses.replace(site.plan.results).node_seconds == [30]
+    counted.unlink()
+    counted.mkdir()
+    assert dataclasses.replace(site.plan.results).node_seconds == []
 
 
 @pytest.mark.parametrize("lost", ["2", None])
