@@ -40,10 +40,9 @@ class Run:
         self.handler.emit(record)
         return str(self.file.getvalue())
 
-    def begin(self, number, output="results/a/cells/{}.json"):
-        rule = "measure"
-        output = output.format(number)
-        self.send(LogEvent.JOB_INFO, jobid=number, rule_name=rule, output=[output])
+    def begin(self, number):
+        output = [f"results/a/cells/{number}.json"]
+        self.send(LogEvent.JOB_INFO, jobid=number, rule_name="measure", output=output)
 
 
 @pytest.fixture

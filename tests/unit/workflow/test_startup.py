@@ -13,7 +13,6 @@ from tests.unit import campaign_data as make
 from tests.unit.cases import cases
 from tests.unit.hostile import one_grid, refuses
 from tests.unit.plan.planned import CPU, DISK, NETWORK, made, where
-from tests.unit.slurm.conftest import refusal
 
 from peakmark import plan, slurm
 from peakmark.plan import jobs
@@ -86,23 +85,6 @@ def test_slurm_checks_one_job_of_each_kind(tmp_path, monkeypatch):
     calls.clear()
     startup.check_jobs(one, {}, [cell for cell in one.cells if cell.subsystem == "network"])
     assert [argv[0] for argv in calls].count("sbatch") == 1  # what is measured asks for nothing
-
-
-def test_jobs_that_slurm_would_never_take_are_one_sentence(tmp_path, monkeypatch):
-    one = made(tmp_path, monkeypatch, three("n1", "n2"), cpu=[CPU])
-    words = ""
-
-    def refuse(*_, **__):
-        raise refusal(words)
-
-    monkeypatch.setattr(commands, "ask", refuse)
-    words = "allocation failure: Required node not available (down, drained or reserved)"
-    startup.check_jobs(one, {}, one.cells)  # a node that is mended one day
-    words = "sbatch: error: Batch job submission failed: Invalid account or partition"
-    refuses(
-        lambda: startup.check_jobs(one, {}, one.cells),
-        "Slurm takes no such job: ", "Invalid account", "slurm.account",
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("limit", "warned"), [(1, True), (600, False)])
