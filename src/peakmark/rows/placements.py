@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from peakmark.formatting import natural, significant, value_range
+from peakmark.formatting import counted, natural, significant, value_range
 from peakmark.messages import Message, message, words
 from peakmark.rows.schema import GAP, CampaignFrames
 
@@ -130,8 +130,9 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
 
     A band (column ``band``) is one placement of the CPUs, told by a core-to-core time. The usual band of a row
     on a host is the one with most of its runs; of two with equally many, the one with more runs of all rows on
-    the host. If bands make no difference to a row, all its undisturbed values are usual: if it has no band, or
-    if no value is more than ``UNCHANGED_WITHIN`` off the median of the usual band.
+    the host, then the one with the shorter time. If bands make no difference to a row, all its undisturbed
+    values are usual: if it has no band, or if no value is more than ``UNCHANGED_WITHIN`` off the median of the
+    usual band.
     """
     # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
@@ -140,7 +141,8 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     of_host = valid.groupby(["host", "band"])["value"].transform("size")
     # The second term decides only between bands with equally many runs of the row: it is at most 1, and 1 only
     # if there is no other band.
-    often = of_row + of_host / len(runs)
+    # The third term, a time in s far below 1 / len(runs), decides if these are equal too.
+    often = of_row + of_host / len(runs) - valid["band"]
     is_usual = often.eq(often.groupby(row).transform("max"))
     median = valid["value"].where(is_usual).groupby(row).transform("median")
     # A row without any band has no median: a comparison with it is False, so that none of its runs is apart.
@@ -188,7 +190,7 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a sentence on the placements of the first host that had several; nothing if no host had."""
+    """Yield a sentence on the hosts that had several placements, with those of the first; nothing if none had."""
     # Attempt 0 is the execution that counts; the others are disturbed executions that were repeated.
     runs = frames.runs[frames.runs["attempt"].eq(0) & frames.runs["core_to_core_before"].notna()]
     hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
@@ -205,4 +207,5 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
         bands.append(
             words("band", times=value_range(low, high), runs=len(of_band), distance=distance)
         )
-    yield message("placements", host=hosts[0], bands=tuple(bands))
+    case = "nodes" if runs["host"].nunique() > 1 else ""
+    yield message("placements", case=case, hosts=counted(hosts), host=hosts[0], bands=tuple(bands))

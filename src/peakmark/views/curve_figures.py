@@ -40,6 +40,8 @@ MOST_IN_SMALL = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
 SMALL_SIDE = 2.1
 """Height of a heat map of few nodes, in inches."""
+NEAR = 0.4
+"""Roofs of a roofline that differ by at most this share are near: their names would overlap."""
 MOST_NUMBERS = 10
 """A heat map with at most this many CPUs or nodes on a side has a number in each field."""
 MOST_SHAPES = 128
@@ -192,7 +194,7 @@ def plot_roofline(figure: Picture) -> Figure:
 def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> None:
     """Write the name of each flat roof at its right end, and of each slope before its lower end.
 
-    Only the name of the highest roof is above it, so that the names of two near roofs do not overlap.
+    Near roofs share a text, because two texts would overlap. The text of the highest roof is above it.
 
     Args:
         axis: the panel.
@@ -201,12 +203,23 @@ def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> 
     """
     least, _ = uses
     axis.set_xlim(left=least / 8)  # room for the names of the slopes
-    for corner in schema.lines(corners[corners["x"].isin(uses)]):
-        above = "center" if corner.x == least else "top"
-        if corner.y == corners["y"].max():
-            above = "bottom"
-        name = f"{corner.name.removeprefix('_')} "
-        axis.text(corner.x, corner.y, name, fontsize=figure_style.SMALL, ha="right", va=above)
+    ends = corners[corners["x"].isin(uses)].sort_values("y")
+    for across, of_end in ends.groupby("x"):
+        number = of_end["y"].pct_change().gt(NEAR).cumsum()
+        for _, near in of_end.groupby(number):
+            height = near["y"].max()
+            above = "center" if across == least else "top"
+            if height == corners["y"].max():
+                above = "bottom"
+            names = ", ".join(near["name"].str.removeprefix("_"))
+            axis.text(
+                near["x"].max(),
+                height,
+                f"{names} ",
+                fontsize=figure_style.SMALL,
+                ha="right",
+                va=above,
+            )
 
 
 def text_of_uses(uses: float, _: int) -> str:
@@ -236,9 +249,9 @@ def corners_of_roof(
 
 
 def roof_name(row: Line) -> str:
-    """Return the name of a roof: ``FP64``, ``DRAM``, ``FP16 matrix product`` or ``GPU memory``."""
+    """Return the name of a roof: ``FP64``, ``DRAM``, ``FP16 matrix product`` or ``memory``."""
     if row.subsystem == "gpu" and row.workload == "RS":
-        return "GPU memory"
+        return "memory"
     if row.subsystem == "memory":
         return str(row.cache_level)
     return words(f"workload {row.workload}")
@@ -334,4 +347,6 @@ def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str
         axis.set(xlabel=names[0], ylabel=names[1])
         axis.grid(False)
         axis.tick_params(axis="y", rotation=0)
+        if names[0] == "Node":  # names are too long to be side by side
+            axis.tick_params(axis="x", rotation=90)
     return figure

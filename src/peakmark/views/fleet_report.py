@@ -29,9 +29,7 @@ MOST_DISTANCE = 0.1
 """Largest distance behind the class that may have remained unnoticed in a campaign without slow nodes."""
 MOST_DISTURBED = 0.5
 """Largest share of disturbed rows with which a campaign can show that no node is slow."""
-LEAST_P = 1e-4
-"""Least p-value that is printed; a smaller one is printed as ``< 0.0001``."""
-HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval", "p")
+HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval")
 
 Line = Any
 """A line of a frame, as ``schema.lines`` yields it."""
@@ -82,8 +80,7 @@ def why_unknown(frames: CampaignFrames) -> str:
     # as a share, the node would have to be behind its class to be called slow.
     judged = frames.nodes[frames.nodes["judged"].gt(0)]
     if judged.empty:
-        nodes = plural(len(frames.nodes), "node")
-        return f"0 of {nodes} judged: {what_a_verdict_takes(frames)}"
+        return f"no node was judged: {what_a_verdict_takes(frames)}"
     if frames.campaign["missing"] and unjudged(frames):
         return "a node was not judged, and records are missing"
     rows, disturbed = int(judged["judged"].sum()), int(judged["disturbed"].sum())
@@ -294,9 +291,6 @@ def line_of(row: Line) -> list[str]:
     factor = 1 - row.behind  # the node's value divided by its class's value
     if BY_NAME[row.table].lower_is_better:
         factor = 1 + row.behind
-    p = f"< {LEAST_P:g}"
-    if row.behind_p >= LEAST_P:
-        p = f"{row.behind_p:.1g}"
     return [
         row.node,
         SUBSYSTEMS[row.subsystem].title,
@@ -305,5 +299,4 @@ def line_of(row: Line) -> list[str]:
         labels.quantity(row.median / factor),
         percent(row.behind),
         f"{percent(row.behind_low)} to {percent(row.behind_high)}",
-        p,
     ]

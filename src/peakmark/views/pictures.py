@@ -190,7 +190,9 @@ def usual_figures(
             # Strips and distances of nodes are drawn from rows of peakmark's kernel: references alone have none.
             drawn = shown if shown["is_own"].any() else shown.head(0)
             if is_many(frames):
-                yield name, "nodes", drawn
+                # A single node has no distance from others.
+                nodes = drawn.groupby("place")["node"].transform("nunique")
+                yield name, "nodes", drawn[nodes.gt(1)]
             else:
                 yield f"{name}_strip", "strip", drawn
                 yield name, "panels", shown if is_swept(shown).any() else shown.head(0)

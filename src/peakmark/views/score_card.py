@@ -33,11 +33,12 @@ from peakmark.formatting import (
     quantity,
     size,
     typeset,
+    value_range,
 )
 from peakmark.messages import ORDER, Message, Trust, message, words
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels, choose, rows_of_headline
-from peakmark.rows.schema import DISTURBANCES, CampaignFrames
+from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
 from peakmark.views import appendix
 from peakmark.views.fleet_report import judge_promises
@@ -236,6 +237,8 @@ def range_of(runs: Sequence[float], unit: str) -> str:
         return ""
     low = amount(min(runs), unit)
     high = amount(max(runs), unit)
+    if low == high:
+        return high
     # The lower value has no unit if that of the higher one is the same.
     scale = high.split()[1]
     return f"{low.removesuffix(scale).rstrip()} to {high}"
@@ -353,14 +356,9 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         "verdict": verdict(card),
         "box": box,
         "card": [asdict(line) for line in card],
-        "legend": f"{words('card-legend', bar=bar_of(frames))}.",
+        "legend": f"{words('card-legend')}.",
         "causes": list(causes(frames))[:MOST_CAUSES],
     }
-
-
-def bar_of(frames: CampaignFrames) -> str:
-    """Return what a bar of the card ends at: the value of the only node, or the median of several."""
-    return "median" if len(frames.nodes) > 1 else "the value in the table"
 
 
 def verdict(card: Sequence[CardLine]) -> str:
@@ -384,8 +382,8 @@ def verdict(card: Sequence[CardLine]) -> str:
     rated = []
     for part, values in shares.items():
         # The lowest and the highest share; only one of them if they are equal.
-        span = dict.fromkeys([f"{min(values) * 100:.0f}", f"{max(values) * 100:.0f}"])
-        rated.append(f"{part} {' to '.join(span)}%")
+        span = value_range(percent(min(values)), percent(max(values)))
+        rated.append(f"{part} {span}%")
     unrated = [f"{part} ({reasons[part]})" for part in reasons if part not in shares]
     parts = []
     if rated:
@@ -411,6 +409,9 @@ def measured_when(frames: CampaignFrames) -> str:
     if frames.printed_in:
         return f"by others: numbers printed in the {frames.printed_in}"
     took = duration(times["elapsed"])
+    hosts = frames.runs.loc[frames.runs["kept"], "host"].nunique()
+    if hosts > 1:
+        took += f" on {plural(hosts, 'node')}"
     return f"{date(first)} from {first:%H:%M} UTC, in {took}; {runs} of each row"
 
 
@@ -530,19 +531,15 @@ def results_of(frames: CampaignFrames, folder: Path) -> dict[str, Any]:
 
     - ``is_complete``: whether no cell is missing.
     - ``documents``: (name, path) of each document that exists.
-    - ``again``: a sentence on repetitions that were disturbed and measured again.
     - ``impossible``: reason -> cells that this machine cannot measure.
     """
     documents = []
     for name, place in DOCUMENTS.items():
         if (folder / place).exists():
             documents.append((name, folder / place))
-    runs = frames.runs
-    again = int(runs.loc[runs["disturbed"].ne(""), "cell"].nunique())
     return {
         "is_complete": not frames.campaign["missing"],
         "documents": documents,
-        "again": message("measured-again", count=again).text if again else "",
         "impossible": impossible(frames),
     }
 
@@ -606,23 +603,18 @@ def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
 
 
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield a caveat that lists the disturbances of rows, each with its number of rows.
+    """Yield a caveat with the number of rows for care whose values other activity may have changed.
 
-    Rows whose other runs confirm the value are left out, because sentences compare these runs. Rows that must not
-    be used are left out too, because their remarks state only the reasons for that.
+    Rows whose other runs confirm the value are left out, because sentences compare these runs.
     """
-    measured = measured[measured["trust"].ne(Trust.NO)]
+    careful = measured[measured["trust"].eq(Trust.CARE)]
     warnings = frames.warnings[schema.is_disturbance(frames.warnings)]
     # Keep the warnings on the value of peakmark's kernel, or on the whole row (``about`` is empty).
-    own = warnings["point"].map(measured.set_index("point")["instrument"])
+    own = warnings["point"].map(careful.set_index("point")["instrument"])
     is_on_own = warnings["about"].eq(own) | warnings["about"].eq("") & own.notna()
-    counts = warnings[is_on_own].groupby("code")["point"].nunique()
-    parts = []
-    for code in DISTURBANCES:
-        if code in counts:
-            parts.append(words(f"in-short {code}", rows=int(counts[code])))
-    if parts:
-        yield message("disturbed-rows", parts=tuple(parts), of=len(measured))
+    rows = warnings.loc[is_on_own, "point"].nunique()
+    if rows:
+        yield message("disturbed-rows", rows=rows)
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:

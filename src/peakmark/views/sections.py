@@ -12,10 +12,10 @@ import pandas as pd
 
 from peakmark.catalogue import SUBSYSTEMS
 from peakmark.config.layouts import Drawing, Layout
-from peakmark.formatting import plural, significant, typeset
+from peakmark.formatting import listed, node_or_link, plural, significant, typeset
 from peakmark.messages import merge_keys, message
 from peakmark.rows import schema
-from peakmark.rows.labels import labels_of, rows_of_typical_node, table_of
+from peakmark.rows.labels import labels_of, table_of
 from peakmark.rows.schema import CampaignFrames, is_usable
 from peakmark.tools.tables import BY_NAME, Table, subsystem_tables
 from peakmark.views import layout_tables, pictures, score_card
@@ -86,12 +86,12 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
     for picture in pictures.pictures_of(frames, table, None):
         if is_usable(picture.rows).any():
             part["figures"].append(picture_of_nodes(picture))
-    typical = rows_of_typical_node(own)
-    part["formulas"] = build_formulas(typical, layout)
+    # A limit depends on the node's clock: list the first node's formula of each point.
+    part["formulas"] = build_formulas(own[is_usable(own)].drop_duplicates("place"), layout)
     if part["formulas"]["lines"]:
-        node = typical["node"].iloc[0]
-        whose = f"These are the values of {node}, the node nearest to the median of all nodes."
-        part["formulas"]["sources"].insert(0, whose)
+        part["formulas"]["sources"].insert(
+            0, "These are the limits of the first node of each point."
+        )
     shown = usual_table(frames, called, rows)
     every_node = part_of(replace(shown, title=f"{shown.title}: every node"))
     every_node["table"]["runs"] = runs_of_lines(frames, called, own)
@@ -271,6 +271,9 @@ def build_formulas(own: pd.DataFrame, layout: Layout | None = None) -> Formulas:
         which = "all rows"
         if len(members) < len(own):
             which = name_rows(members, layout)
+        nodes = dict.fromkeys(node_or_link(row.node) for row in members)
+        if len(nodes) < own["node"].nunique() and "any" not in nodes:
+            which += f" on {listed(list(nodes))}"
         lines.append([which, typeset(text), formula.kind, ", ".join(map(str, cited))])
     texts = [f"{number}. {typeset(source)}." for source, number in numbers.items()]
     return {"lines": lines, "sources": texts}
@@ -328,7 +331,7 @@ def overview(frames: CampaignFrames) -> dict[str, str] | None:
             return None
         return {"name": ROOFLINE, "caption": caption(ROOFLINE)}
     for _, rows in score_card.rows_of_headlines(frames):
-        if is_usable(rows).any():
+        if rows.loc[is_usable(rows), "node"].nunique() > 1:
             return {"name": FLEET, "caption": caption(FLEET)}
     return None
 

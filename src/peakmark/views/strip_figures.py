@@ -186,11 +186,12 @@ def scale(grid: sns.FacetGrid, values: pd.Series, reach: float) -> None:
 
 
 def plot_fleet(frames: CampaignFrames) -> Figure | None:
-    """Draw every node at the headlines of the score card; return None if nothing was measured."""
+    """Draw every node at the headlines of the score card; return None if none has several nodes."""
     lines = []
     for headline, rows in score_card.rows_of_headlines(frames):
         usable = with_medians(rows[rows["is_own"]])
-        if len(usable):
+        # A single node has no distance from others.
+        if usable["node"].nunique() > 1:
             block = size(middle_of(usable).block_bytes)
             lines.append((headline.title.format(block=block), usable))
     beyond = frames.campaign["rule"]["beyond"]

@@ -110,8 +110,8 @@ def test_a_node_that_slows_its_pairs_down_is_a_slow_node(tmp_path):
     slow = make_frames(tmp_path / "slow", records(cells, factors))
     assert fleet_report.headline(slow) == "slow: 1 slow node"
     text = "\n".join(fleet_report.describe(slow))
-    assert "The node n2 is 49.9\u00a0% slower" in text and "none is slow" not in text
+    assert "Links of n2 are 49.9\u00a0% slower" in text and "none is slow" not in text
     well = make_frames(tmp_path / "well", records(cells, {}))
     assert fleet_report.headline(well) == "well: 0 slow nodes"
     few = make_frames(tmp_path / "few", records(cells[:6], {}))
-    assert fleet_report.headline(few).startswith("few: cannot tell: 0 of 2 nodes judged")
+    assert fleet_report.headline(few).startswith("few: cannot tell: no node was judged")

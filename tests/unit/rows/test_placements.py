@@ -4,6 +4,7 @@ The numbers are those of a virtual machine of two CPUs, whose readings formed th
 """
 
 import itertools
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -114,6 +115,13 @@ def test_the_report_says_what_was_measured_in_each_placement(placed):
     assert two.startswith("3 had 108 to 111 ns ") and "two L3 caches" in two
 
 
+def test_all_nodes_that_moved_are_named_and_rows_of_several_may_mix_placements(placed):
+    hosts = placed.runs["host"].mask(placed.runs.index % 2 == 0, "node2")
+    (found,) = placements.describe(replace(placed, runs=placed.runs.assign(host=hosts)))
+    assert "virtual CPUs of node1 and node2: " in found.text
+    assert "may mix placements" in found.text
+
+
 def test_core_to_core_of_two_cpus_is_that_of_one_placement(tmp_path):
     times = [26e-9, 27e-9, 25e-9, 26e-9, 110e-9, 111e-9, 112e-9]
     facts = make.VM | {"host": "node1"}
@@ -121,6 +129,13 @@ def test_core_to_core_of_two_cpus_is_that_of_one_placement(tmp_path):
                       context=make.placed(2, 2))  # fmt: skip
     row = make.only_row(tmp_path / "c", found, facts=facts)
     assert (row.value, row.n) == (26e-9, 4)
+
+
+def test_of_two_placements_that_are_equally_frequent_the_nearer_one_is_usual():
+    band = [108e-9, 26e-9, 108e-9, 26e-9]
+    place = {"table": "cpu", "disturbed": "", "point": "p", "instrument": "i", "host": "h"}
+    runs = pd.DataFrame({"value": [1.0, 2.0, 1.0, 2.0], "band": band}).assign(**place)
+    assert placements.mark_usual(runs)["is_usual"].tolist() == [False, True, False, True]
 
 
 def test_a_run_that_moved_has_no_placement(tmp_path):

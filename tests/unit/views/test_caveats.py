@@ -41,6 +41,17 @@ def test_page_one_has_at_most_a_hundred_words_of_caveats(tmp_path):
     assert sum(len(each.text.split()) for each in found.values()) <= 100
 
 
+def test_rows_for_care_that_were_disturbed_are_counted_once_each(tmp_path):
+    records = []
+    for threads in range(1, 9):
+        details = {"cpu_share": 0.5 if threads > 2 else 1.0}
+        values = 5e10 * threads, 5e10 * threads
+        records += runs("cpubench", "DP", *values, concurrency=threads, details=details)
+    found = caveats_of(frames(tmp_path / "c", records))
+    assert found["disturbed-rows"].values["rows"] == 6
+    assert found["doubtful care"].values["rows"] == 6
+
+
 def test_a_row_that_its_other_runs_confirm_is_not_counted_as_disturbed(tmp_path):
     shares = [{"cpu_share": share} for share in (0.9, 1.0, 1.0)]
     records = []

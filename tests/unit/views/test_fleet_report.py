@@ -26,7 +26,7 @@ def test_what_no_verdict_was_possible_on_is_said(tmp_path, peakmark, nodes, n, s
     assert ("cannot tell" in fleet_report.headline(frames)) == bool(gap)
     done = peakmark("fleet", tmp_path / "c", "--fail-on", "slow")
     assert done.returncode == (3 if gap else 0)
-    assert (f"cannot tell: 0 of {nodes} nodes judged" in done.stdout) == bool(gap)
+    assert ("cannot tell: no node was judged" in done.stdout) == bool(gap)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
 def test_one_node_has_no_verdict_on_page_one(tmp_path):
     frames = fleet_frames(tmp_path / "c", 1, {})
     assert fleet_report.slow_paragraphs(frames) == [] and fleet_report.slow_table(frames) == {}
-    assert "cannot tell: 0 of 1 node judged" in fleet_report.describe(frames)[0]
+    assert "cannot tell: no node was judged" in fleet_report.describe(frames)[0]
 
 
 def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, peakmark):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from tests.unit.campaign_data import VM, frames, placed, reached, runs
 
-from peakmark.rows import schema
+from peakmark.rows import build, schema
 from peakmark.views import score_card
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -114,6 +114,18 @@ def test_markdown_and_json_have_the_same_lines(tmp_path):
         assert f"| {line['title']}, {line['place']} | {line['text']} |" in text
 
 
+@pytest.mark.parametrize(("runs", "text"), [
+    ((2.899e12, 2.901e12), "2.90 TB/s"), ((2.85e12, 2.9e12), "2.85 to 2.90 TB/s"), ((2.9e12,), ""),
+])  # fmt: skip
+def test_a_range_has_two_ends_only_if_they_differ_as_printed(runs, text):
+    assert score_card.range_of(runs, "B/s") == text
+
+
+def test_page_one_counts_the_nodes_that_measured(golden):
+    assert "min; " in score_card.measured_when(build.load(golden("node")))
+    assert "in 69 min on 4 nodes; " in score_card.measured_when(build.load(golden("cluster")))
+
+
 def test_the_verdict_names_shares_of_limits_and_why_other_parts_have_none(tmp_path):
     (line,) = score_card.card_lines(frames(tmp_path / "c", runs("cpubench", "DP", 4e10, 4e10)))
     low, high = [
@@ -123,5 +135,5 @@ def test_the_verdict_names_shares_of_limits_and_why_other_parts_have_none(tmp_pa
     without = replace(line, group=score_card.WITHOUT_LIMIT, share=None, title="DRAM copy")
     loopback = replace(line, group=score_card.NOT_THIS_DEVICE, reason="loopback", title="TCP")
     assert score_card.verdict([low, high, without, loopback]).replace("\u00a0", " ") == (
-        "L3 95 to 98 % of the limit; not rated: DRAM (no limit known), TCP (loopback)"
+        "L3 95.0 to 98.0 % of the limit; not rated: DRAM (no limit known), TCP (loopback)"
     )

@@ -1,8 +1,6 @@
 """How far a campaign has come, and the summary of a run."""
 
 import json
-import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,10 +8,8 @@ from tests.unit import campaign_data as make
 from tests.unit.plan.planned import CPU, made
 
 from peakmark import files, resources
-from peakmark.messages import message
 from peakmark.slurm import failures
 from peakmark.storage import records
-from peakmark.storage.record_types import DisturbedAttempt, DisturbedContext
 from peakmark.storage.results import Results
 from peakmark.workflow import status
 
@@ -83,20 +79,10 @@ def test_a_summary_names_the_files_and_has_the_score_card(swept, capsys):
     text = summary(swept, capsys)
     assert str(swept / "report.pdf") in text
     assert str(swept / "report.html") in text
-    assert "again" not in text and "what is missing" not in text
+    assert "what is missing" not in text
     titles = ("FP64 multiply-add", "DRAM copy", "Disk", "TCP")
     assert all(any(line.startswith(title) for line in text.splitlines()) for title in titles)
     assert "GFLOP/s" in text and "HPL" in text and "\x1b" not in text
-
-
-def test_a_summary_counts_what_was_measured_again(swept, tmp_path, capsys):
-    folder = Path(shutil.copytree(swept, tmp_path / "sweep"))
-    for path in sorted(folder.glob("cells/cpu/*/*/*/0.json"))[:3]:
-        record = records.read(path)
-        context = DisturbedContext(started=record.context.started, seconds=1.0)
-        record.disturbed = [DisturbedAttempt({"steal": 0.1}, context, record.measurements)] * 2
-        records.write(path, record)
-    assert message("measured-again", count=3).text in summary(folder, capsys).splitlines()
 
 
 def test_commands_have_their_folder_unless_the_environment_is_active(tmp_path, monkeypatch):
