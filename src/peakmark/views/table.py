@@ -421,6 +421,9 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])
     # The notes on printed values stand below their tables.
     notes = notes[is_shown & notes["code"].ne("note")]
+    # Who reads numbers that others printed cannot measure again.
+    if frames.printed_in:
+        notes = notes.assign(remedy="")
     # Of cases that differ in numbers alone, explain the one with the largest amount.
     notes = notes.assign(
         words=(notes["short"] + notes["remedy"]).str.replace(NUMBER, "", regex=True),
@@ -431,10 +434,7 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     # The points of remarks on peakmark's kernel, or on the whole row; those of references are NaN, which is not counted.
     own = notes["point"].where(notes["about"].isin(["", *KERNELS.values()]))
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
-    sentences = notes["text"]
-    # Who reads numbers that others printed cannot measure again.
-    if not frames.printed_in:
-        sentences += remedies
+    sentences = notes["text"] + remedies
     # A family is as grave as its gravest note. A sentence on several rows leaves out how often it happened in one, and
     # on which server.
     rows = groups["point"].transform("nunique")

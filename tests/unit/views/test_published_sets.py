@@ -118,6 +118,11 @@ def test_a_report_of_printed_numbers_tells_nothing_of_measuring(printed):
     for words in ("measured once", "irect I/O", "warm-up", "set repetitions", "records of 100 MB"):
         assert words not in text
     assert shown["machine"] == [] and "course report" in shown["page_one"]["box"][-1][1]
+    # Nothing is known of what others' programs compute, and where their data lie; advice on measuring is left out.
+    titles = [line["title"] for line in shown["page_one"]["card"]]
+    assert {"FP64", "Memory copy", "Memory latency"} <= {*titles} and shown["overview"] is None
+    names = [name for name, _, _ in shown["remarks"]]
+    assert names.count("above the limit") == 1
 
 
 def test_notes_stand_below_their_table_and_wrong_values_in_no_sentence(printed):
