@@ -17,8 +17,8 @@ from peakmark.formatting import quantity
 from peakmark.messages import message, words
 
 Kind = Literal["limit", "at_most", "none"]
-"""``limit``: the limit is known. ``at_most``: only a bound is known, which no rate exceeds and no time falls
-below. ``none``: neither is known.
+"""``limit``: the limit is known. ``at_most``: only a bound is known, which is the most for
+rates and the least for times. ``none``: neither is known.
 """
 Origin = Literal["measured", "read", "site", "datasheet", "unknown"]
 """Source of a limit's numbers, see ``Limit.origin``."""

@@ -155,7 +155,7 @@ def _nvlinks_of(gpus: Gpus) -> set[int | None]:
 
 
 def _nvlink(question: Question, gpus: Gpus, links: int) -> Limit:
-    """Return the bytes per second that the NVLinks of all GPUs carry in one direction."""
+    """Return the bytes per second over NVLink, if each GPU sends to the next at the same time."""
     compute = str(gpus[0]["compute"])
     line = _of_chip(compute)
     if line is None or not line["NVLink"]:

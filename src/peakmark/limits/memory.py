@@ -81,16 +81,17 @@ def _limit(question: Question) -> Limit:
     if question.variant != "block" or block is None:
         return _moved(question, dram(question))
     working_set = ARRAYS.get(question.workload, 1) * block
-    return _cache(question, working_set, _taken(question.workload, block))
+    return _cache(question, working_set, _bytes_of_buffers(question.workload, block))
 
 
-def _taken(workload: str, block: int) -> int:
+def _bytes_of_buffers(workload: str, block: int) -> int:
     """Return the bytes of a thread's buffers, each of ``block`` bytes, with the gaps between them."""
     arrays = ARRAYS.get(workload, 1)
     if arrays == 1:
         return block
     rounded = -(-block // PAGE) * PAGE  # up to whole pages
-    # Each array before the last takes whole pages. One gap follows them, then the last array.
+    # Each array before the last takes whole pages. One gap (``TARGET_OFFSETS``) follows them, then
+    # the last array.
     return (arrays - 1) * rounded + TARGET_OFFSETS[arrays] + block
 
 
@@ -103,17 +104,19 @@ def level_of(question: Question) -> str:
     level, _, pages = question.variant.partition("-")
     if pages in PAGES:
         return level.upper()
+    # A pool is far larger than the caches; the warning ``cached`` reports one that is not.
     if question.variant in POOLS:
         return "DRAM"
     block = question.block
-    # LAT has no variant: its block is the area that the loads walk.
+    # Threads sweep a block (variant ``block``) or walk an area (LAT, without a variant), which may
+    # fit into a cache. Other rows, such as curves and matrices, have no level.
     is_walk = question.workload == "LAT"
     if block is None or not (is_walk or question.variant == "block"):
         return ""
     caches = levels(question)
-    taken = _taken(question.workload, block)
+    taken = _bytes_of_buffers(question.workload, block)
     for cache in caches:
-        if taken <= cache.share:
+        if taken <= cache.share:  # what one thread can use of the cache
             return f"L{cache.number}"
     if caches and taken >= DRAM_FACTOR * caches[-1].share:
         return "DRAM"
@@ -166,10 +169,14 @@ def of_one_node(question: Question, whole: Limit) -> Limit:
 
 
 def _moved(question: Question, whole: Limit) -> Limit:
-    """Return the limit of the counted bytes, if ordinary stores move more bytes than are counted.
+    """Return the limit of a row in DRAM: the bandwidth of the memory, or less with ordinary stores.
 
-    An ordinary store reads each line before it writes it, and this read is not counted. The limit of other
-    rows is ``whole``, the bandwidth of the memory.
+    An ordinary store reads each line before it writes it. This read takes bandwidth, but the value
+    does not count its bytes.
+
+    Args:
+        question: the row.
+        whole: bandwidth of the memory.
     """
     # Other kinds of stores may write lines without reading them, so the whole bandwidth is their limit.
     if (
@@ -371,9 +378,10 @@ def cache_lines(question: Question) -> dict[int, dict[str, str]]:
 
 
 def column(workload: str) -> str:
-    """Return the name of the column of caches.csv that has the widths for a workload: load, store, copy or triad."""
+    """Return the column of caches.csv with the widths of paths for a throughput workload."""
     if workload == "TRIAD":
         return "triad"
+    # Tested before a first letter R: copies begin with it too.
     if workload.startswith("RW"):
         return "copy"
     return {"R": "load", "W": "store"}[workload[0]]  # RS and RR read, WS and WR write

@@ -116,5 +116,6 @@ def bounds(question: Question) -> list[Limit | None]:
     if question.metric == "latency" or cores is None:
         return []
     busy = min(question.concurrency * ends, cores)  # a stream keeps a core busy at each end
-    # The data may stay in L1, where copies are fastest. Each end reads and writes each byte once.
+    # The data may stay in L1, where copies are fastest. The width of ``copy`` counts bytes read and
+    # bytes written, so each end moves a byte twice.
     return [memory.by_cores(question, busy, "copy", may_stay_in_l1=True, moves=2 * ends)]

@@ -91,6 +91,7 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
             # Damaged frames are computed again, if the campaign has records.
             if not (campaign / "plan.json").is_file():
                 raise
+    # A new file has the time of the kernel's last tick, and may look older by up to ``TICK_S``.
     began = time.time() - TICK_S
     # Records hold no cycles. To look for some while they are read takes a quarter of the time.
     gc.disable()

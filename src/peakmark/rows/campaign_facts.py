@@ -140,6 +140,7 @@ def programs_of(results: Results) -> list[dict[str, str]]:
         tool, library = record.data.context.tool, record.data.context.library
         if not record.ok or tool is None:
             continue
+        # ``library`` has facts of the program's libraries, such as how MPI started its ranks.
         extra = [f"{name} {value}" for name, value in sorted(library.items()) if value is not None]
         version = tool.version
         if extra:

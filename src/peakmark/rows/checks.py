@@ -69,7 +69,8 @@ def above_limit(measured: RowRuns) -> Messages:
     if row.share is None:
         return
     if row.share <= MOST:
-        # The value is not above its limit, but one of its runs may be.
+        # Up to ``MOST``, measurement error explains the share. A run above ``ABOVE`` still calls
+        # for care: the limit may be too low.
         most = max(measured.values_of("share"))
         if most > ABOVE:
             yield message("above-limit", Trust.CARE, case="run", share=most)
@@ -206,6 +207,7 @@ def never_reached_device(measured: RowRuns) -> Messages:
         return
     names = [measured.fact("storage", "filesystem"), *measured.texts("filesystem")]
     ram = [name for name in names if name in RAM_FILE_SYSTEMS]
+    # Share of each run's bytes (``work``) that the device moved. Memory served the rest.
     shares = []
     for run in measured.runs:
         if run.device_bytes is not None and run.work:
@@ -308,6 +310,7 @@ def disturbed(measured: RowRuns) -> Messages:
     """Report other programs, stolen time, quotas and heat during the runs, on each node."""
     for noise_of_host in measured.noises:
         runs, where = noise_of_host.long_runs, noise_of_host.where
+        # CPUs that other programs used, and the share of the CPUs' time that the hypervisor took.
         others = [run["others"] for run in runs]
         busy = busy_processes(runs)
         yield from measured.repeated(
@@ -315,6 +318,7 @@ def disturbed(measured: RowRuns) -> Messages:
         )
         steal = [run["steal"] or 0.0 for run in runs]
         yield from measured.repeated("steal", steal, least=STEAL, where=where)
+        # Linux adds up the throttled times of all CPUs: they may exceed the time of the run.
         held_back = [min(1.0, (run["throttled_seconds"] or 0.0) / run["seconds"]) for run in runs]
         yield from measured.repeated(
             "cpu-quota",

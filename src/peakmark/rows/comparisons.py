@@ -94,7 +94,8 @@ def pairs_of_table(
             # The areas of LAT are chosen to be in different cache levels.
             on.remove("cache_level")
         pairs = paired(own[own[factor].eq(first)], own[own[factor].eq(second)], on)
-        # Words that differ within pairs name the two choices. Words that are equal name the points.
+        # Words that are equal in all pairs name the points. The first of the others names the two
+        # choices, and all others are emptied below, so that they name no points.
         differing = [word for word in POINT if pairs[word].ne(pairs[f"{word}_other"]).any()]
         if not differing:
             continue
@@ -171,7 +172,8 @@ def add_speeds(rows: pd.DataFrame) -> pd.DataFrame:
 def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
     """Return the pairs of rows of two choices, and how far the ranges of their values are apart.
 
-    Rows of different placements are no pair. The columns are those of the first choice, and these:
+    Rows whose bands show different placements of the CPUs are no pair. The columns are those of
+    the first choice, and these:
 
     - ``n``: number of repetitions of the choice with fewer repetitions.
     - ``factor``: how many times as fast the first choice is.
@@ -209,10 +211,17 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.D
 
 
 def grouped(pairs: pd.DataFrame, topic: str, first: str, second: str) -> pd.DataFrame:
-    """Add to pairs the heading of their sentences, the names of the choices, and their groups.
+    """Add the columns ``topic``, ``first``, ``second``, ``group`` and ``part`` to pairs of rows.
 
-    A ``group`` shares node, working set, cache level and workload, or the block if workloads are compared.
-    A ``part`` of a group also shares the block or, if this is compared or shared, the number of threads.
+    Pairs of a group have equal nodes, working sets (``variant``) and cache levels. Their workload
+    is equal too or, if workloads are compared, their block. Pairs of a part of a group are also
+    equal in one more column (``INNER``).
+
+    Args:
+        pairs: pairs of one comparison, as ``paired`` returns them.
+        topic: heading of their sentences.
+        first: name of the first choice.
+        second: name of the second choice.
     """
     shared, inner = INNER.get(topic, ("of_workload", "of_block"))
     group = pairs["node"]

@@ -151,6 +151,7 @@ def _row(
         "bound": bound(lowest, highest, is_time=first["unit"] == "s"),
         "promised": next((promised[point] for point in lines["point"] if point in promised), None),
         "is_cpu": is_cpu,
+        # Whether the row uses nothing that other cores share.
         "is_private": is_cpu or first["cache_level"] in PRIVATE_CACHES,
         **_recipe(first["instrument"], record),
     }
@@ -176,8 +177,10 @@ def bound(lowest: float, highest: float, *, is_time: bool) -> float:
 def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
     """Return what a check takes from a record.
 
-    This is the command without its amount of work, the CPUs, the seconds besides measuring, and the limit
-    of the clock.
+    - ``argv``: the command without the options in ``WORK``.
+    - ``cpus``: CPUs of its threads.
+    - ``overhead_s``: its seconds besides measuring, at least and at most the plausible ones.
+    - ``clock_limit_hz``: highest clock that governor and firmware allowed; None if it is unknown.
     """
     command = record.data.context.commands[0]
     words = [instrument]

@@ -42,7 +42,10 @@ FALSE_DISCOVERY_RATE = 0.05
 CUT = 2.5
 """Nodes within this distance of a class's median, in standard deviations, form the bulk of the class."""
 ROUNDS = 10
-"""Largest number of refinements of a class's bulk (see ``CUT``), which seldom changes after the third."""
+"""How often, at most, the bulk of a class is found again without the nodes far away (see ``CUT``).
+
+The bulk seldom changes after the third time.
+"""
 NORMAL = NormalDist()
 USUAL_QUANTILES = (0.25, 0.5, 0.5)
 """For each pass, the quantile of the pairs' logarithms (higher is slower) that is taken as the usual pair.
@@ -241,6 +244,7 @@ def smallest_distances(of_class: ClassLogs) -> dict[Hashable, float]:
 
     # The p-value of the only slow node among these nodes, see ``_is_significant``.
     p = FALSE_DISCOVERY_RATE / len(of_class.nodes)
+    # For each key, the distance from the class's logarithm from which on a node is slow.
     distances = []
     for better_ends, medians in zip(of_class.logs[0].T, of_class.logs[1].T, strict=True):
         _, scale, freedom = _bulk(medians)
@@ -248,14 +252,14 @@ def smallest_distances(of_class: ClassLogs) -> dict[Hashable, float]:
         freedom = min(freedom, np.isfinite(medians).sum() - 2.0)
         # The median must be so far beyond the other nodes, and the better end of its interval behind by ``DELTA``.
         beyond_others = stats.t.isf(p, freedom) * _standard_error(scale, freedom)
-        width = np.nanmedian(medians - better_ends)
+        width = np.nanmedian(medians - better_ends)  # from the better end to the median
         distances.append(max(beyond_others, np.log1p(DELTA) + width))
     shares = _share_behind(np.array(distances), of_class.is_time)
     return dict(zip(of_class.keys, shares.tolist(), strict=True))
 
 
 def _share_behind(worse: Array, is_time: NDArray[np.bool_]) -> Array:
-    """Convert logarithms to shares of the class's value: times are longer, rates are lower by them."""
+    """Convert distances from the class's logarithms to shares: times are longer, rates lower."""
     shares: Array = np.where(is_time, np.expm1(worse), -np.expm1(-worse))
     return shares
 
@@ -428,8 +432,9 @@ def slow_parts(
         {name: sign * np.log(values) for name, values in measured.items()}, known
     )
     slow = pd.DataFrame(columns=PART_COLUMNS, dtype=float)
-    # Which nodes are slow depends on the usual pair, and the usual pair is one of healthy nodes. So each pass
-    # computes the usual pair without the nodes that the pass before found slow.
+    # Which nodes are slow depends on the usual pair, and the usual pair is one of healthy nodes. So
+    # each pass computes the usual pair without the nodes that the pass before found slow. The first
+    # pass knows of no slow node: its quantile is a faster pair than the median.
     for quantile in USUAL_QUANTILES:
         is_healthy = ~(pairs["client"].isin(slow.index) | pairs["server"].isin(slow.index))
         logs = pairs["log"].where(is_healthy)

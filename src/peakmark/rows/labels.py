@@ -74,7 +74,7 @@ class Labels:
         return self.table.counted
 
     def threads(self, row: Line) -> str:
-        """Return ``8 threads``, or ``on 8 cores of a socket`` if the configuration has a word for them."""
+        """Return ``8 threads``, or ``on 8 cores of a socket`` if a ``socket`` was asked for."""
         word = row.concurrency_word
         if not word:
             return self.many(row.concurrency)
@@ -121,7 +121,7 @@ class Labels:
         return f"with {self.table.variant_label(row.variant)}"
 
     def place(self, row: Line, group: Sequence[Line]) -> str:
-        """Return the workload, block, threads and node of a row, such as ``16 MiB, 8 threads``.
+        """Return workload, working set, block, threads and node of a row: ``16 MiB, 8 threads``.
 
         Each is named only if it differs within the group. If none differs, the threads are named.
         """
@@ -236,6 +236,8 @@ def parallel_efficiency(rows: pd.DataFrame) -> pd.Series:
     It is the row's value over the number of nodes times the value of one node. It is empty for other rows, and
     if HPL was not measured on one node.
     """
+    # The node of a row on several nodes is the first of them, and its concurrency is the cores of
+    # each. HPL is the only program of its table, so the key has no program.
     key = ["node", "concurrency", "concurrency_word"]
     nodes = rows["variant"].map(nodes_of_ranks).where(rows["workload"].eq(HPL))
     one = rows[nodes.eq(1)].set_index(key)["value"].rename("value_of_one")
@@ -250,11 +252,13 @@ MANY = 4
 
 
 def with_medians(own: pd.DataFrame) -> pd.DataFrame:
-    """Return the usable rows (``is_usable``) with the median of their class of nodes at the same place.
+    """Return the usable rows (``is_usable``) with ``group``, ``median_of_nodes`` and ``behind``.
 
-    A place is a point without its node. The new columns are ``group``, the number of class and place in their
-    order, ``median_of_nodes``, and ``behind``: the share by which a node is worse than its class. Of a slow row,
-    ``behind`` is as it was judged.
+    - ``group``: number of the row's group, class by class. A group has the rows of one class of
+      nodes at one place, which is a point without its node.
+    - ``median_of_nodes``: median of the values of the group.
+    - ``behind``: share by which the value is worse than this median. A slow row keeps its
+      ``behind``, with which it was judged.
     """
     # Number the groups: class by class, and in a class in the order of the rows.
     in_order = own[["node_class", "place"]].sort_values("node_class", kind="stable")
@@ -271,7 +275,8 @@ def with_medians(own: pd.DataFrame) -> pd.DataFrame:
 def rows_of_typical_node(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the node that represents all nodes of a table; without a usable row, return all.
 
-    Among the nodes of the first class with the most points, it is the one nearest to the medians.
+    It is a node of the first class. Of its nodes with the most points, it is the one nearest to the
+    medians.
     """
     usable = with_medians(rows[rows["is_own"]])
     if usable.empty:

@@ -36,6 +36,8 @@ def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
     facts = {node: results.facts_for(node) for node in sorted(names, key=natural)}
     classes = classes_of(facts)
     limits: dict[str, list[str]] = {node: [] for node in facts}
+    # (node, sentence): settings in which nodes with the same CPU differ, then limits of single
+    # nodes of a class.
     found = [*settings_of(facts)]
     for members in classes.values():
         found += limits_of({node: facts[node] for node in members if facts[node]})
@@ -100,7 +102,7 @@ one of 16 modules or GPUs has a smaller ratio.
 
 
 def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield node, and a sentence on a limit that it has and other nodes of its class have not.
+    """Yield (node, sentence) for each limit that a node has and others of its class have not.
 
     Args:
         facts: node -> facts of the node, for the nodes of one class. Unknown facts are no limits.
@@ -108,6 +110,7 @@ def limits_of(facts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str
     for limit in LIMITS:
         values = {}
         for node, own in facts.items():
+            # An empty fact may be a value: no quota is infinite, and no GPU is 0.
             value = (own.get(limit.part) or {}).get(limit.key) or limit.otherwise
             if value is not None:
                 values[node] = value
@@ -215,7 +218,8 @@ def facts_of_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
     """
     own_rows = rows[rows["is_own"] & rows["n"].gt(0)]
     lines = []
-    # One row is enough: all rows of a node have the same hosts, and so the same facts.
+    # One row is enough: all rows of a node have the same hosts, and so the same facts. The facts of
+    # records (``recorded``) are those of this row.
     for row in schema.lines(own_rows.drop_duplicates("node")):
         known = facts_that_matter(json.loads(row.hosts), row.subsystem, row.instrument, results)
         known |= json.loads(row.recorded)

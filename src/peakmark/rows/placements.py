@@ -37,9 +37,10 @@ UNCHANGED_WITHIN = 0.02
 The reference runs are those of the usual band (``mark_usual``), or the undisturbed ones (``add_neighbours``).
 """
 DISTANCES = {15e-9: "same-core", 80e-9: "same-cache", np.inf: "no-cache"}
-"""Longest core-to-core time in s of two CPUs at a distance -> this distance, a case of the message ``distance``.
+"""Longest core-to-core time in s -> distance of two CPUs with at most this time.
 
-The distance is inferred, because a guest cannot see the topology of its host.
+The distance is a case of the message ``distance``. It is inferred, because a guest cannot see the
+topology of its host.
 """
 SAME_CORE = min(DISTANCES)
 """Core-to-core time in s below which two threads usually share a core, so that they slow each other down."""
@@ -112,12 +113,16 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
 
 
 def band_of(bands: pd.Series) -> float:
-    """Return the band that all runs of a row have; NaN if they have none, or several."""
+    """Return the band (a time in s) that all runs of a row have; NaN for none or several."""
     return float(bands.iloc[0]) if bands.nunique(dropna=False) == 1 else math.nan
 
 
 def distance_of(band: float | None) -> str:
-    """Return in words how far apart the CPUs of a band probably are; empty without a band."""
+    """Return in words how far apart the CPUs of a band probably are; empty without a band.
+
+    Args:
+        band: core-to-core time of the band, s; None without a band, as ``schema.lines`` yields it.
+    """
     if band is None:
         return ""
     # ``DISTANCES`` is sorted by time, and its last time is infinite.

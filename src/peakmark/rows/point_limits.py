@@ -59,8 +59,8 @@ _COLUMNS = [
 def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
-    They are those of ``runs_for_limits``. The clock is the median of these runs, as the value is: a clock
-    drifts between runs, and the rate with it.
+    All are taken from the runs that ``runs_for_limits`` returns. The clock is the median of these
+    runs, as the value is: a clock drifts between runs, and the rate with it.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
@@ -175,7 +175,7 @@ def best_answer(point: Any, results: Results) -> Answer:
     """Return the answer for the host with the best limit: the highest rate or the lowest time.
 
     The limits of the hosts may differ. The best is taken, so that no host can exceed the limit. An unknown
-    limit counts as the best.
+    limit counts as the best: it may be better than the known ones.
     """
 
     def share_of_one(found: Answer) -> float:
@@ -258,10 +258,11 @@ def answer(question: Question, point: Any) -> Limit:
 
 
 def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Add ``clock_hz``, ``clock_share`` and ``clock_source`` (its text) to CPU rows.
+    """Add ``clock_hz``, ``clock_share`` and ``clock_source`` to the CPU rows of peakmark's kernel.
 
-    The clock of a row is that of its limit. ``clock_share`` is its share of the highest clock known for
-    the same work.
+    - ``clock_hz``: the clock of the row's limit.
+    - ``clock_share``: its share of the highest clock known for the same work.
+    - ``clock_source``: in words, this highest clock and where it comes from.
     """
     by_host = clean_clocks(rows, kept, results)
     of_rows = rows[["point"]].join(best_clocks(by_host, rows), on="point")
@@ -276,7 +277,9 @@ def add_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.D
 
 
 def clean_clocks(rows: pd.DataFrame, kept: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Return the median clock of each CPU point on each host, with the columns ``WORK`` (``cpu_class`` too).
+    """Return the median clock of each CPU point on each host.
+
+    The columns are ``point``, ``host``, those of ``WORK``, and ``clock_hz``.
 
     Only undisturbed runs of peakmark's kernel on hosts with facts count.
     """
@@ -316,6 +319,7 @@ def clocks_of_datasheet(
     by_host: pd.DataFrame, rows: pd.DataFrame
 ) -> Iterator[tuple[str, float, str]]:
     """Yield (point, the CPU's maximum clock in Hz, source) for each point with at most ``BOOSTED_THREADS`` threads."""
+    # Datasheets state the maximum clock for as few busy cores.
     few = rows["is_own"] & rows["concurrency"].le(BOOSTED_THREADS) & rows["maximum_hz"].gt(0)
     for row in schema.lines(rows[few & rows["point"].isin(by_host["point"])]):
         yield row.point, row.maximum_hz, words("clock-of-datasheet", best=row.maximum_hz)

@@ -380,7 +380,7 @@ def summarise_warnings(rows: pd.DataFrame, notes: Mapping[str, Sequence[Message]
         trusts.append(str(worst(of_row)) if n else "")
         codes.append(" ".join(dict.fromkeys(note.code for note in of_row)))
         of_wrong = {note.code for note in of_row if note.trust is Trust.NO}
-        # A value that is right, yet of another thing than the device, may be used in sentences.
+        # Sentences may use a right value of another thing than the device, such as loopback.
         wrong.append(" ".join(sorted(of_wrong.difference(OF_ANOTHER))))
     return rows.assign(trust=trusts, warnings=codes, wrong_codes=wrong)
 

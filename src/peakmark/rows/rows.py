@@ -71,7 +71,7 @@ for _table in TABLES:
 def build_rows(
     runs: pd.DataFrame, results: Results, centre: str = "median"
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return ``runs`` with the columns ``above_limit`` and ``kept``, and ``rows`` without warnings.
+    """Return ``runs`` with ``share``, ``above_limit`` and ``kept``, and ``rows`` without warnings.
 
     Args:
         runs: frame from ``runs.read_runs``.
@@ -135,7 +135,7 @@ def differing(hosts: set[str], results: Results) -> list[str]:
 
 
 def mark_kept(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
-    """Add ``above_limit``, and ``kept``: whether the run counts in the summary of its row.
+    """Add ``share`` (of limit or bound), ``above_limit``, and ``kept``: whether the run counts.
 
     Runs that are not usual (disturbed, or in another placement than most runs of the row) are not kept.
     Usual runs above the limit are not kept either, unless they are more than half of the row's usual
@@ -207,7 +207,8 @@ def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame
 def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each row the number of values planned, missing, measured again and above the limit.
 
-    Add the ``reason`` why the last value is missing.
+    Add the ``reason`` why a value is missing: of several reasons, the last with the highest
+    ``STATUS_ORDER``.
     """
     counted = runs[ROW].assign(
         # A planned value has one line with attempt 0: the valid value, or the gap. Disturbed and failed
@@ -255,7 +256,7 @@ def percentile(runs: pd.DataFrame, name: str) -> float | None:
 
 
 def find_details(kept: pd.DataFrame) -> pd.DataFrame:
-    """Return resolution, energy, instruction set, source and hosts of each row.
+    """Return resolution, energy, instruction set, report, loopback, hosts and band of each row.
 
     Args:
         kept: runs that are kept, in the order of the repetitions.
@@ -388,7 +389,10 @@ def fill_holes(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_shares(rows: pd.DataFrame, kept: pd.DataFrame, centre: str) -> pd.DataFrame:
-    """Add the value that tables show, and its shares of the limits.
+    """Add ``value``, which tables show, and its shares ``efficiency`` and ``share``.
+
+    ``efficiency`` is the share of the limit. ``share`` is the same or, without a limit, the share
+    of the bound.
 
     HPL has no efficiency if its matrix was too small to reach its rate.
     """

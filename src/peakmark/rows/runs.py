@@ -110,6 +110,7 @@ def frame_of(lines: Iterator[Line]) -> pd.DataFrame:
 def lines_with_value(results: Results) -> Iterator[Line]:
     """Yield a line for each value of each execution, disturbed executions included."""
     for record in results.records:
+        # Attempt 0 is the execution that counts. The others were disturbed (``left_out``).
         for attempt, execution in enumerate(record.attempts):
             for index, measurement in enumerate(execution.measurements):
                 line = line_of(results, record.cell, measurement, execution.context)
@@ -130,7 +131,8 @@ def lines_with_value(results: Results) -> Iterator[Line]:
 def lines_without_value(results: Results) -> Iterator[Line]:
     """Yield a line for each planned value of peakmark's kernel that is missing.
 
-    Workloads that need instructions or NUMA nodes that the machine lacks have no line.
+    Workloads that need instructions, NUMA nodes or matrix units of a GPU that the machine lacks
+    have no line. The same holds for variants between GPUs, and between CPUs of one node.
     """
     impossible = set()
     for refused in results.refused:
@@ -231,7 +233,7 @@ def identity(cell: Cell, measurement: Measurement) -> Line:
         "measured_block_bytes": block,
         "measured_concurrency": concurrency,
         "repetition": cell.repetition,
-        "first_node": cell.options.get("first") or "",
+        "first_node": cell.options.get("first") or "",  # of nodes measured at one moment
         "metric": metric,
         "unit": measurement.unit,
         "chosen_isa": cell.options.get("isa"),
@@ -271,6 +273,7 @@ def disturbances(
     """Return the columns on disturbances; ``add_placements`` adds the causes that it infers."""
     cpu = results.facts_for(cell.place, context.host).get("cpu") or {}
     spare = activity.spare_cpus(cell.subsystem, threads, cpu.get("threads"))
+    # ``context.activity`` is the activity on the node, and on the server's node.
     causes = activity.find_disturbances(
         cell.subsystem, *context.activity, known, is_crowded=context.is_crowded, spare=spare
     )
@@ -359,8 +362,9 @@ def network_columns(network: NetworkUsed | None) -> Line:
 
 
 def subsystem_columns(known: Known) -> Line:
-    """Return the columns that only memory and disk have."""
+    """Return the columns on the working set, a ladder's cache and direct access to the disk."""
     direct = known.get("direct")
+    # likwid-bench's records have the second name.
     pool_bytes = known.get("working_set_bytes") or known.get("working_set")
     return {
         "working_set_bytes": pool_bytes,
@@ -445,7 +449,11 @@ def replace_words_by_threads(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def replace_chosen_areas(runs: pd.DataFrame) -> pd.DataFrame:
-    """Set ``block_bytes`` of LAT to the largest area, if the nodes chose their areas themselves."""
+    """Set ``block_bytes`` of LAT to the largest area that hosts chose for a node and concurrency.
+
+    Areas from the configuration stay. Hosts with unequal caches choose unequal areas, and share a
+    row all the same.
+    """
     automatic = runs[runs["is_automatic"]]
     # The concurrency as the configuration has it: a word such as ``cores``, or else the number as text.
     threads = automatic["concurrency_word"].mask(

@@ -429,7 +429,7 @@ class ProgramContent(TypedDict):
 
 
 class Checksums(TypedDict):
-    """How many files were summed (plan, records and raw outputs), and the SHA-256 of the list of their sums."""
+    """How many files have a checksum (plan, records, raw outputs), and the SHA-256 of the list."""
 
     files: int
     digest: str
@@ -738,7 +738,8 @@ def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
 def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:
     """Return a mask of the pairs of rows whose bands do not show that their placements differ."""
     ratio = first / second
-    # The ratio of an unknown band is NaN, which is neither.
+    # A band is a core-to-core time. Times of two bands differ by ``GAP`` or more. The ratio of an
+    # unknown band is NaN, which is neither.
     return ~(ratio.le(1 / GAP) | ratio.ge(GAP))
 
 
