@@ -117,7 +117,7 @@ def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, 
     def measure(name, slow):
         every = [
             make.runs("cpubench", "DP", *make.near(4e10 * share), node=f"n{node}", host=f"n{node}")
-            for node, share in enumerate([1.0] * 7 + [slow, slow], 1)
+            for node, share in enumerate([1.0] * 8 + [slow, slow], 1)
         ]
         return make.write(tmp_path / name, [record for records in every for record in records])
 
@@ -127,4 +127,4 @@ def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, 
     done = peakmark("fleet", slow, "--fail-on", "slow")
     assert (done.returncode, peakmark("fleet", slow).returncode) == (1, 0)
     command = shlex.split(done.stdout.splitlines()[-1])
-    assert command[:4] == ["scontrol", "update", "nodename=n8,n9", "state=drain"]
+    assert command[:4] == ["scontrol", "update", "nodename=n9,n10", "state=drain"]
