@@ -105,7 +105,10 @@ def _memory(question: Question, gpus: Gpus) -> Limit:
 
 
 def _link(question: Question, gpus: Gpus) -> Limit:
-    """Return the bytes per second of the links between GPUs (variant ``peer``), or of the links to the host."""
+    """Return the bytes per second of the links between GPUs, or of the links to the host.
+
+    Between GPUs (variant ``peer``) each one sends to the next, and the last one to the first.
+    """
     if question.variant != "peer":
         return _pcie(question, gpus)
     counts = _nvlinks_of(gpus)

@@ -427,6 +427,7 @@ def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
     holding = [number for number, level in enumerate(caches) if buffer_bytes <= level.share]
     if holding:
         return _narrowest(question, caches[: holding[0] + 1], moved_bytes, cores, clock)
+    # The gaps between the buffers are small against such a working set.
     if moved_bytes >= DRAM_FACTOR * caches[-1].share:
         return _moved(question, dram(question))
     return question.unknown("between", size=moved_bytes, level=caches[-1].number)

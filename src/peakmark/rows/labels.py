@@ -90,6 +90,7 @@ class Labels:
         """
         if self.table.unit == "bit/s":
             return quantity(value, "bit/s")
+        # A factor has its own unit, such as GB/s for 1e-9.
         unit = UNITS.get((self.table.unit, self.table.factor)) or self.table.shown
         return f"{significant(value * self.table.factor)} {unit}"
 

@@ -66,8 +66,8 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
     chosen = runs_for_limits(runs)
     texts = chosen[["store", "isa", "link"]]
-    # ``clock_hz`` replaces a clock during the work that was misread. An unknown one stays unknown. An empty
-    # text becomes unknown too, so that the first known one is taken.
+    # Where a clock during the work is known, ``clock_hz`` is the same or, if it was misread, another.
+    # An empty text becomes unknown, so that the first known one is taken.
     seen = chosen.assign(
         clock_work_hz=chosen["clock_hz"].where(chosen["clock_work_hz"].gt(0)),
         **texts.where(texts != ""),
