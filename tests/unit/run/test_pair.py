@@ -1,3 +1,4 @@
+import io
 import shlex
 import socket
 import subprocess
@@ -6,7 +7,7 @@ import sys
 import pytest
 
 from peakmark.errors import MeasurementError, Unavailable
-from peakmark.run import pair
+from peakmark.run import job, pair
 from peakmark.tools.base import Command
 
 SERVER = """
@@ -105,3 +106,9 @@ def test_readiness_is_a_line_of_its_own(script, is_ready):
     with subprocess.Popen(["sh", "-c", script], bufsize=0, **pipes) as process:
         assert pair.prints(process, "ready", 0.5) == is_ready
         process.stdin.close()
+
+
+def test_a_ready_pair_ends_when_another_one_failed(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(MeasurementError, match="did not become ready"):
+        job.wait_for_start(None)
