@@ -201,7 +201,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
     wanted = partition or settings.partition
     nodes = slurm.nodes(wanted, settings.reservation)
     name = ",".join(slurm.partition_names(wanted)) or nodes[0].partition
-    limit = _longest(nodes)
+    limit = _longest(nodes)  # of the whole partition, whatever features its nodes have
     feature = settings.constraint
     # Only the name of one feature is compared here; Slurm evaluates expressions such as a&b.
     if feature.isalnum():
@@ -251,7 +251,8 @@ def unlisted(config: Planned) -> Cluster:
             f"nodes is {json.dumps(msgspec.to_builtins(requested), ensure_ascii=False)}: without Slurm peakmark cannot list the "
             "nodes of the cluster; use nodes: any"
         )
-    # Shifted by 20 bits: MiB instead of bytes.
+    # Shifted by 20 bits: MiB instead of bytes. The number of nodes is unknown, so the expected time
+    # is that of one.
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     cpus = os.cpu_count() or 1
     return Cluster(
@@ -300,6 +301,7 @@ def _node_classes(
     if earlier is not None and earlier.chosen is not None:
         chosen_before.update(earlier.chosen.nodes)
     classes = []
+    # The nodes of a class have the same CPUs and GPUs, but may differ a little in memory.
     for members in _equal_nodes(nodes, measured):
         smallest = min(members, key=attrgetter("memory"))
         names = sorted(map(attrgetter("name"), members), key=natural)
@@ -336,6 +338,8 @@ class _Properties(NamedTuple):
         """Return whether a node may join a group whose first node has these properties."""
         smaller, larger = sorted([self.memory, node.memory])
         has_same_memory = larger * EQUAL_MEMORY <= smaller
+        # ``node`` may be unmeasured. If this first node is, ``node`` is too: measured nodes are
+        # grouped first.
         may_have_hardware = node.hardware in (None, self.hardware)
         return self.in_slurm == node.in_slurm and may_have_hardware and has_same_memory
 
@@ -471,6 +475,7 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
     for place, grid in (of_network | of_mpi).items():
         if grid.pairs is None:
             continue
+        # Only grids of ``network`` have the key ``together``.
         if getattr(grid, "together", False) and config.fan_out == "cell":
             raise ConfigError(
                 f"{place}.together measures several pairs in one job: set fan_out to node"

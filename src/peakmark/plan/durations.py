@@ -91,7 +91,7 @@ class Durations:
     def expected(self, cell: Cell) -> float:
         """Return the seconds that a cell will probably take, including the time to the next cell.
 
-        Unlike the longest time, they assume that the disk processes several writes at once.
+        Unlike in ``longest``, the disk is assumed to process several writes at once.
         """
         return self.longest(cell, CONCURRENT_WRITES) + self.between_s
 
@@ -105,6 +105,7 @@ class Durations:
             # Cells with the same key are measured at one moment. A cell of its own has its number as key.
             moment: tuple[object, ...] = (number,)
             if cell.is_together:
+                # A group of nodes has its first node, a set of disjoint pairs has its round.
                 groups = (cell.options.get("first"), cell.options.get("round"))
                 moment = (cell.instrument, cell.point, cell.repetition, *groups)
             seconds[moment] = max(seconds.get(moment, 0.0), self.expected(cell))
@@ -113,7 +114,8 @@ class Durations:
     def repeated(self, cells: Collection[Cell]) -> float:
         """Return the most seconds that repetitions of disturbed cells add.
 
-        In the worst case every cell is disturbed each time, and waits for other programs for ``WAIT_S`` in all.
+        In the worst case every repetition is disturbed too. All repetitions of one cell together
+        wait for other programs for at most ``WAIT_S``.
         """
         if not self.repeats:
             return 0.0
@@ -139,7 +141,7 @@ class Durations:
         # that this network and this disk save.
         saved_s = slow.wire_bits / SLOWEST_LINK - slow.wire_bits / self.link_bps
         saved_s += slow.waits_s - slow.waits_s / min(cell.concurrency, concurrent_writes)
-        return max(slow.seconds - saved_s, slow.fixed_s)
+        return max(slow.seconds - saved_s, slow.fixed_s)  # no machine saves the fixed part
 
 
 def of(config: Planned, cluster: Cluster | None) -> Durations:

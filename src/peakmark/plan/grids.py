@@ -141,6 +141,8 @@ def cells_of_ranks(config: Planned, groups: Groups, on_this_machine: bool) -> It
     """
     for index, node_groups in groups.items():
         keys, place = config.mpi[index], f"mpi[{index}]"
+        # The number of nodes comes below. Before that, ``_grid_cells`` would leave out cells for
+        # lack of nodes.
         for cell in _grid_cells(config, place, keys, ANY, on_this_machine=False):
             for nodes in node_groups:
                 placed = _on_nodes(cell, nodes)
@@ -160,7 +162,10 @@ def cells_of_hpl(config: Planned, groups: Groups) -> Iterator[Cell]:
 
 
 def _on_nodes(cell: Cell, nodes: Sequence[str]) -> Cell:
-    """Return the cell with its ranks on these nodes, which an option names unless Slurm chooses them."""
+    """Return the cell with its ranks on these nodes.
+
+    The option ``nodes`` of the new cell has their names, unless Slurm chooses the nodes.
+    """
     placed = replace(cell, node=nodes[0], variant=f"{len(nodes)}-nodes")
     if nodes[0] == ANY:
         return placed
@@ -204,9 +209,10 @@ def _grid_cells(
 
 
 def impossible(planned: Iterable[Cell]) -> dict[str, str]:
-    """Return row of a reference tool -> why no machine can measure the row with the tool.
+    """Return ``Cell.row`` -> why no machine can measure this row with its reference tool.
 
-    All repetitions of a row have the same reason, so the first one is enough.
+    Possible rows are left out. All repetitions of a row have the same reason, so the first one is
+    enough.
     """
     reasons = {}
     for cell in planned:
@@ -288,10 +294,12 @@ def _has_ranks(cell: Cell) -> bool:
     if nodes_of_ranks(cell.variant) > 1:
         return False
     cpus = os.sched_getaffinity(0)
+    # Only the variants of ``ON_ONE_NODE`` say in which sockets the ranks run. For others any two
+    # CPUs suffice.
     if cell.variant not in ON_ONE_NODE:
         return len(cpus) > 1
     locations = topology.read(Host(), cpus)
-    return bool(topology.cpus_of_two(locations, cpus, cell.variant == "same-socket"))
+    return bool(topology.cpus_of_two(locations, cpus, same_socket=cell.variant == "same-socket"))
 
 
 def _check_possible(place: str, cell: Cell) -> None:
@@ -335,7 +343,11 @@ class _GridPoint(NamedTuple):
 
 
 def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
-    """Return the points of a grid, in table order."""
+    """Return the points of a grid, in table order.
+
+    A workload of ``SHAPES`` is a whole curve or matrix, and ``LADDERS`` are those over all working
+    sets.
+    """
     blocks: list[int | None] = []
     for block in keys.blocks or (AUTO,):
         if block == AUTO:
@@ -354,6 +366,7 @@ def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
             variants = [""]
         # Workloads of ``SHAPES`` choose their own sizes. Of the GPU's workloads, only sweeps have blocks.
         sizes = blocks
+        # BARRIER moves no data.
         is_unsized = workload in SHAPES or workload == "BARRIER"
         if is_unsized or (subsystem == "gpu" and workload not in SWEEPS):
             sizes = [None]
@@ -405,12 +418,12 @@ class _Grid:
         grid = msgspec.structs.replace(self.keys, **common)
         count = changes.repetitions or self.config.reference_repetitions
         planned: set[_GridPoint] = set()
-        for row in _points(self.subsystem, grid):
-            coverage = self._coverage(name, row)
+        for asked in _points(self.subsystem, grid):
+            coverage = self._coverage(name, asked)
             if coverage is None:
                 continue
             # The point of the cell: one execution of the tool may measure several workloads, blocks or concurrencies.
-            point = row._replace(workload=coverage.cell or row.workload)
+            point = asked._replace(workload=coverage.cell or asked.workload)
             if not coverage.per_block:
                 point = point._replace(block=None)
             if not coverage.per_concurrency:
@@ -418,11 +431,14 @@ class _Grid:
             if point in planned:
                 continue
             planned.add(point)
-            options = self._reference_options(name, row, point.workload, grid, stated)
+            options = self._reference_options(name, asked, point.workload, grid, stated)
             yield from self._repetitions(count, name, point, options)
 
     def hpl_cells(self, changes: ReferenceGrid) -> Iterator[Cell]:
-        """Yield the cells of HPL over nodes, before their nodes are chosen."""
+        """Yield the cells of HPL over nodes, before their nodes are chosen.
+
+        ``ReferenceGrid`` explains the options: ``budget_s``, ``nb``, ``memory`` and ``ranks``.
+        """
         own: dict[str, Any] = _stated({"budget_s": changes.budget_s, "nb": changes.nb})
         point = _GridPoint(HPL, "", None, "cores")
         options = self._reference_options("hpl", point, HPL, self.keys, own)
@@ -431,7 +447,7 @@ class _Grid:
         yield from self._repetitions(count, "hpl", point, options)
 
     def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
-        """Return the ``Coverage`` of a reference tool that has the point; None if the tool cannot measure it."""
+        """Return which rows of a reference tool include the point; None if none does."""
         for row in _coverages(name, self.subsystem):
             any_variant = not row.variants or point.variant in row.variants
             if point.workload in row.workloads and any_variant:
@@ -460,18 +476,21 @@ class _Grid:
             )
 
     def _reference_options(
-        self, name: str, row: _GridPoint, workload: str, grid: AnyGrid, own: Mapping[str, Any]
+        self, name: str, point: _GridPoint, workload: str, grid: AnyGrid, own: Mapping[str, Any]
     ) -> dict[str, Scalar]:
-        """Return the options of a reference tool: those of all instruments, and the tool's ``own`` keys."""
-        options = self._options(row, workload, grid) | dict(own)
+        """Return the options of a reference tool: those of all instruments, and its ``own`` keys.
+
+        The other arguments are those of ``_options``.
+        """
+        options = self._options(point, workload, grid) | dict(own)
         if "budget_s" in own:
             # Scaling never makes the time longer than the configured one.
             budget_s = own["budget_s"]
             options["budget_s"] = self._scaled_time(budget_s, min(budget_s, SHORTEST_HPL_S))
-        if "count" in own:
+        if "count" in own:  # of packets or messages
             options["count"] = self._scaled_amount(own["count"])
         # One execution of a tool for MPI measures all sizes.
-        if self.subsystem == "mpi" and row.block is not None:
+        if self.subsystem == "mpi" and point.block is not None:
             sizes = sorted(parse_size(block) for block in grid.blocks)
             options["blocks"] = " ".join(map(str, sizes))
         for key in REGISTRY[name].unused:

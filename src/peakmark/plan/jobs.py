@@ -36,9 +36,10 @@ RESOURCE_SETTINGS = {
 def comment(plan: Plan, cells: Sequence[Cell], folder: Path | None = None) -> str:
     """Return the comment of a job, ``CAMPAIGN/NAME CHECKOUT.FINGERPRINT``.
 
-    The name is that of the job or of its only cell. CHECKOUT is the digest of ``_checkout``, and FINGERPRINT
-    the start of the job's fingerprint. A job of an earlier run with the same comment measures the same cells
-    with the same programs.
+    NAME is the id of the only cell or, if jobs may have several cells, ``nodes/`` and the job's
+    name. CHECKOUT is the digest of ``_checkout``, and FINGERPRINT the start of the job's
+    fingerprint. A job of an earlier run with the same comment measures the same cells with the same
+    programs.
     """
     what = plan.job_of(cells[0])
     if plan.is_grouped:
@@ -84,7 +85,7 @@ def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
 
 
 def program(instrument: str, plan: Plan) -> list[str]:
-    """Return the configured program of an instrument (``auto`` without one), and its modules as options."""
+    """Return the configured program of an instrument, or ``auto``; then an option for each module."""
     tool = plan.config.tools.get(instrument)
     modules = plan.config.modules.get(instrument, [])
     return [str(tool or "auto"), *(f"--module={module}" for module in modules)]
@@ -126,7 +127,8 @@ def gpus(cells: Sequence[Cell], plan: Plan) -> int:
 def _node_size(cells: Sequence[Cell], cluster: Cluster) -> tuple[int, int]:
     """Return the CPUs and the memory in MiB of the smallest node on which the job may run."""
     node = cells[0].node
-    # The second node may be of any class, unless the job excludes the nodes of all other classes.
+    # The second node of a named node may be of another class. A job on ``any`` nodes gets only
+    # nodes of the chosen class, unless that class has too few: the job then excludes no node.
     if two_nodes(cells[0]) and (node != ANY or not cluster.excluded(node_count(cells[0]))):
         return cluster.cpus, cluster.memory
     return cluster.size_of(node)
@@ -360,7 +362,10 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -
 
 
 def step_resources(cells: Sequence[Cell], plan: Plan, settings: SiteSlurm) -> Values:
-    """Return the resources of ``STEP`` for a job. This reads no records of the campaign."""
+    """Return the resources of ``STEP`` for a job.
+
+    No records are read, because ``RunInJob`` calls this function in each job.
+    """
     _, nodes = eligible(cells, plan)
     return {"nodes": nodes, "tasks": nodes, "cpus_per_task": cpus(cells, plan, settings)}
 

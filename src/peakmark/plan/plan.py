@@ -155,8 +155,8 @@ def complete(config: Settings, on_cluster: bool = False) -> Planned:
 
     Args:
         config: configuration as the user wrote it.
-        on_cluster: whether nodes of a cluster measure. They then also look for the reference tools, unless
-            ``tools_on`` sets another place.
+        on_cluster: whether nodes of a cluster measure. These nodes then look for the
+            reference tools, not this machine, unless the configuration sets ``tools_on``.
 
     Raises:
         ConfigError: the configuration, its site file, its layout, or a file of a chapter is not valid.
@@ -210,6 +210,8 @@ def make_completed(completed: Planned, cluster: Cluster | None = None) -> Plan:
     if cluster is not None:
         # Two-node cells come last, because a job that waits for a second free node keeps one idle.
         ordered.sort(key=_order)
+        # Cells of one node decide on the class. For the others it only matters that the class has
+        # two nodes.
         single = [cell for cell in ordered if not two_nodes(cell)]
         cpus, memory = durations.needs(single, completed)
         gpus = max((cell.concurrency for cell in single if cell.subsystem == "gpu"), default=0)
@@ -266,7 +268,8 @@ def _left_out(config: Planned, cluster: Cluster | None) -> dict[str, str]:
     reasons = {}
     if config.gpu and (reason := _no_gpu(config, cluster)):
         reasons["gpu"] = f"no GPU is measured: {reason}"
-    # Ranks on two nodes need a cluster. Without one, only grids of ranks on this machine count.
+    # A grid with neither ``variants`` nor ``nodes`` has its ranks on two nodes, which need a
+    # cluster.
     grids_of_mpi = [
         grid
         for grid in config.mpi
@@ -345,7 +348,9 @@ def _reference(config: Planned, name: str) -> Reference:
         path = instrument.on_path(program)
         if path is None:
             reason = f"{' or '.join(names)} not found{where}"
-    return Reference(name, instrument.executables[0], path, reason, instrument.package)
+    return Reference(
+        name, instrument.executables[0], path=path, reason=reason, package=instrument.package
+    )
 
 
 # -- jobs
@@ -367,7 +372,11 @@ def uses_shared_resource(cell: Cell, settings: SiteSlurm) -> bool:
 
 
 def resource_of(cell: Cell, settings: SiteSlurm) -> str:
-    """Return which resource a cell uses: ``own`` (only its node), a shared ``disk``, a ``pair`` of nodes."""
+    """Return the resource that a cell uses.
+
+    It is ``own`` (only the cell's node), ``disk`` (a disk that nodes share) or ``pair`` (the
+    network between two or more nodes).
+    """
     if two_nodes(cell):
         return "pair"
     if cell.subsystem == "disk" and (settings.scratch_shared or cell.is_together):
@@ -400,7 +409,8 @@ def _grouped(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
             name = _together_key(cell)
         else:
             name = f"{cell.place}.{resource_of(cell, settings)}"
-            # Ranks on several nodes have jobs with so many nodes.
+            # Cells of ranks on 2, 4, ... nodes are in different jobs. If Slurm chooses the nodes,
+            # no option names them, and two nodes are in the job of the pairs.
             if node_count(cell) > 2 or "nodes" in cell.options:
                 name += str(node_count(cell))
             if isinstance(fan_out, Batch):
@@ -484,7 +494,7 @@ def _systems(plan: Plan) -> Iterator[str]:
     for cell in sorted(cells, key=lambda cell: (nodes_of_ranks(cell.variant), cell.node)):
         guess, source = _guessed_rate(plan, cell.node)
         n = hpl.size_of_system(cell, guess, hpl.node_bytes(cell), hpcc)
-        if n is None:
+        if n is None:  # the time or the memory is too short for a system
             continue
         rate = guess
         if measured := rate_of_one_node(plan.directory, cell):
@@ -505,7 +515,7 @@ def _guessed_rate(plan: Plan, node: str) -> tuple[float, str]:
     ordinary core.
     """
     if plan.cluster:
-        cores, _ = plan.cluster.size_of(node)
+        cores, _ = plan.cluster.size_of(node)  # Slurm's CPUs, of which a core may have two
     else:
         cores = grids.threads_of("cores")
     cpu = plan.results.facts_for(node).get("cpu")
@@ -527,8 +537,9 @@ def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
         usable = max(1, cluster.count)
     overhead = CELL_S + JOB_S * len(plan.jobs) / max(1, len(plan.cells))
     node_seconds = 0.0
-    # The seconds of each node, and of all cells that use a shared resource, one after the other. The longest of
-    # these queues ends last.
+    # Each node measures its cells one after the other. Cells that use a shared resource also wait
+    # for those of other nodes, so they are in a queue of their own too. The longest queue ends
+    # last.
     queues: dict[str, float] = defaultdict(float)
     shared = [cell for cell in plan.cells if uses_shared_resource(cell, settings)]
     # Nodes or pairs that are measured together take the time of one.

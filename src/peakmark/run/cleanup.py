@@ -108,6 +108,7 @@ def handled() -> Iterator[None]:
     try:
         yield
     finally:
+        # A Ctrl-C has replaced ``_interrupted`` by SIG_IGN.
         if signal.getsignal(signal.SIGINT) is _interrupted:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -139,7 +140,7 @@ def private_directory(place: Path) -> Iterator[Path]:
                 dir=place.absolute(),
                 ignore_cleanup_errors=True,
             )
-            stack.callback(directory.cleanup)
+            stack.callback(directory.cleanup)  # in case one of the next steps fails
             descriptor = os.open(directory.name, os.O_RDONLY | os.O_CLOEXEC)
             stack.callback(os.close, descriptor)
         except OSError as error:

@@ -61,10 +61,10 @@ def request(part: Part, cell: Cell, kernels: Path) -> Request:
     if cell.is_together:
         repeats = 0  # a node or pair that is measured again would be alone
     return Request(
-        cell,
-        _record_path(part, cell),
-        part.directory,
-        kernels,
+        cell=cell,
+        output=_record_path(part, cell),
+        campaign=part.directory,
+        kernels=kernels,
         tool=str(tool) if tool else None,
         pair=part.plan.cluster is not None and REGISTRY[cell.instrument].nodes(cell) > 1,
         modules=tuple(config.modules.get(cell.instrument, ())),
@@ -128,7 +128,7 @@ def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
     if finding.state != records.GOOD or finding.data is None or finding.data.status != "ok":
         return False
     wanted = request(part, cell, kernels).tool
-    if wanted is None:
+    if wanted is None:  # the plan names no program, so that any may have measured
         return True
     try:
         path = REGISTRY[cell.instrument].locate(kernels, wanted)
@@ -239,8 +239,8 @@ def _wait_until_ready(cells: Sequence[Cell], processes: Iterable[Popen[bytes]]) 
     """
     from peakmark.run import pair  # late: few jobs have several nodes
 
-    # Each process starts two steps of the job, one after the other. Writing the files takes at most as
-    # long as measuring with them.
+    # srun starts each process on its node. The process of a network cell then starts its server,
+    # also with srun. Writing the files of a disk cell takes at most as long as measuring with them.
     start_s = 2 * pair.START_S
     filling_s = REGISTRY[cells[0].instrument].estimate(cells[0]).work_s
     deadline = time.monotonic() + start_s + filling_s
@@ -259,6 +259,9 @@ def _tell_to_go(process: Popen[bytes]) -> None:
 
 def waiting(alone: Request, shared: Path | None) -> Request:
     """Return a request that starts together with the other cells of its job.
+
+    The new request announces to the process of the job that its cell is ready, then waits for the
+    start.
 
     Args:
         alone: request to measure a cell alone.

@@ -144,7 +144,8 @@ def _open(path: Path) -> int:
 
 def _holder(path: Path) -> str:
     """Describe the holder of a lock: process id, user and command line, as far as /proc shows them."""
-    # A line of /proc/locks reads 1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF.
+    # ``acquire`` has opened the file, so that it exists. A line of /proc/locks reads
+    # 1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF.
     line = rf"(?m)^\d+: FLOCK +ADVISORY +WRITE (\d+) \S+:{path.stat().st_ino} "
     with contextlib.suppress(OSError):
         for number in re.findall(line, Path("/proc/locks").read_text()):

@@ -155,6 +155,7 @@ def measure(request: Request) -> Record:
             ) from failure
         failure = None
     best = min(attempts, key=_largest_disturbance)
+    # A failure that is left means that the machine cannot measure the cell.
     if failure is not None and cell.subsystem == "mpi":
         from peakmark.run import mpi  # late: most cells need no MPI
 
@@ -181,8 +182,10 @@ def _measure_until_quiet(request: Request) -> tuple[list[_Attempt], PeakmarkErro
             _library_loaded(request.cell, request.campaign),
             execute.modules_loaded(request.modules),
         ):
+            # ``_try`` writes its results into the attempt, also if it fails.
             _try(request, attempts[0])
             # Repeat a disturbed measurement when other programs have released the CPUs.
+            # ``patience`` is the seconds for which the cell may still wait, over all repetitions.
             patience = planfile.WAIT_S
             while len(attempts) <= request.repeats and attempts[-1].disturbances:
                 waited = noise.wait_for_others(request.campaign, attempts[-1].spare, patience)
@@ -283,6 +286,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
         context.seconds = time.monotonic() - began
         if attempt.server_noise:
             context.server_noise = msgspec.convert(attempt.server_noise, Noise)
+    # ``moved`` has the counters that have increased.
     if counters and context.noise.during:
         moved = noise.moved_counters(counters, gpu.read_counters(Host()))
         context.noise.during.moved |= moved
@@ -290,7 +294,7 @@ def _try(request: Request, attempt: _Attempt) -> None:
     details: Mapping[str, object] = {}
     if measurements:
         details = measurements[0].details
-    near, far = context.activity
+    near, far = context.activity  # on this node, and on the server's
     attempt.disturbances = activity.find_disturbances(
         request.cell.subsystem,
         near,
@@ -433,8 +437,8 @@ def _describe_network(peer: Peer, transport: str) -> NetworkUsed:
 
     Args:
         peer: peer of the cell.
-        transport: transport of the MPI library, empty if the cell does not measure MPI. It may name another interface than
-            that on the route to the peer.
+        transport: transport that the MPI library reported; empty if the cell does not measure
+            MPI. If it names an interface, this one is described, not that on the route to the peer.
     """
     host = Host()
     name = network.interface_of_transport(host, transport) or peer.interface
@@ -464,6 +468,7 @@ def _execute(request: Request, command: Command, space: Workspace, attempt: _Att
     if cell.subsystem == "gpu":
         near = pinning.cpus_near_gpus(cell, space.facts, _cpu_locations(), space.cpus)
         command = replace(command, cpus=near)
+    # The program runs here, and prints into files of this folder.
     folder = space.directory / "run0"
     folder.mkdir()
     with ExitStack() as stack:
@@ -641,9 +646,11 @@ def _wrong_core(done: Completed) -> int | None:
 
 
 def _limits(cost: Cost, threads: int) -> execute.Limits:
-    """Return the limits of each process of a cell: far above the cell's estimate, with room for stacks.
+    """Return the limits of each process of a cell.
 
-    A correct program never reaches them. They stop one that would take all memory or disk space.
+    They are a few times the cell's estimate, with ample room besides (2 GiB of memory, stacks,
+    ``FILE_BYTES``), so that a correct program never reaches them. They stop one that would take all
+    memory or disk space.
     """
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
     return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)

@@ -148,8 +148,9 @@ def _key(mpicc: str) -> str:
 def _compile(folder: Path, mpicc: str) -> None:
     """Compile mpibench into a folder. Errors: MeasurementError."""
     folder.mkdir(parents=True, exist_ok=True)
-    # The sources are copied because make accepts no path with a space. Another run may compile too, so
-    # that the finished program is moved.
+    # The sources are copied because make accepts no path with a space. Another run may compile too,
+    # so that the finished program is moved. PROBE= skips the test of which instruction sets the
+    # compiler knows.
     script = (
         'new=$(mktemp -d -p .); trap \'rm -rf "$new"\' EXIT; cp -r --no-preserve=mode "$1" "$new/src"; '
         f'{kernel_build.MAKE} -C "$new/src" BUILD=.. PROBE= VERSION={__version__} MPICC="$2" ../mpibench '
@@ -232,6 +233,8 @@ class Starter:
         known = _read(self.campaign, name)
         if known:
             return msgspec.json.decode(known, type=Launch)
+        # A way that starts ranks is kept for all nodes. A failure is kept for these two, whose
+        # fault it may be, until ``compile_for`` of the next run removes it.
         failure = f"no-launch-{'-'.join(self.nodes[:2])}"
         reason = _read(self.campaign, failure)
         if not reason:
@@ -241,7 +244,7 @@ class Starter:
                 files.write_text(self.campaign / FOLDER / name, encoded(found))
                 return found
             reason = f"two ranks of MPI do not start on {where}: {failed}"
-            if _PASSING.search(reason):
+            if _PASSING.search(reason):  # the job has ended, or Slurm does not answer
                 raise MeasurementError(reason)
             files.write_text(self.campaign / FOLDER / failure, reason)
         raise Unavailable(
@@ -303,6 +306,7 @@ class Starter:
         argv = (program, *words.split())
         ranks = 1 if len(self.nodes) > 1 else 2  # on each node: two ranks in all
         two = replace(self, nodes=self.nodes[:2])
+        # mpibench ends by itself after PROBE_S. The launcher has 10 s more.
         command = two.start(Command(argv, PROBE_S + 10.0, ranks=ranks), launch)
         done = _run(command, folder / "plain")
         if done.returncode or _NOT_STARTED.search(done.stderr):
@@ -334,6 +338,7 @@ class Starter:
         path = str(self._mpirun())
         count = ranks * max(1, len(self.nodes))
         if re.search("Open MPI|OpenRTE|PRRTE", ask(path, "--version")):
+            # Without overload-allowed, it binds no more ranks than there are cores.
             words = ["-np", str(count), "--map-by", f"ppr:{ranks}:node", "--bind-to"]
             words += ["none" if len(self.nodes) < 2 else "core:overload-allowed"]
             if self.nodes:
@@ -376,8 +381,9 @@ def _job_variables(launch: Launch, ranks: int) -> dict[str, str]:
     if launch.way == "srun":
         known: Mapping[str, str] = pair.environment()
     else:
-        # Open MPI would take the tasks of the job, one on each node, for the most ranks. With SLURM_OVERLAP, the step
-        # that mpirun starts shares the CPUs of the job's other steps.
+        # The job has one task on each node, and Open MPI starts no more ranks than tasks: set their
+        # number. With SLURM_OVERLAP, the step that mpirun starts shares the CPUs of the job's other
+        # steps.
         tasks = f"{ranks}(x{os.environ.get('SLURM_JOB_NUM_NODES', '1')})"
         known = {**os.environ, "SLURM_OVERLAP": "1", "SLURM_TASKS_PER_NODE": tasks}
     return {name: value for name, value in known.items() if name.startswith("SLURM_")}

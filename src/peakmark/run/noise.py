@@ -340,7 +340,7 @@ def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
                 parts = path.split("/")
                 name = f"{parts[place]} {parts[-1]}"
                 counters[name] = counters.get(name, 0) + int(number[0])  # of all ports
-    # Read machine checks and thermal events.
+    # Read machine checks and thermal events. With many CPUs this takes long, see ``MANY_CPUS``.
     if len(cpus) <= MANY_CPUS or not host.path("/sys/devices/system/edac/mc/mc0").exists():
         checks = re.findall(r"(?m)^ *(MCE|THR|DFR):([ \d]+)", host.read("/proc/interrupts") or "")
         for name, counts in checks:

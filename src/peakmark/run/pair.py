@@ -245,7 +245,10 @@ def step(node: str, cpus: int) -> list[str]:
 
 
 def step_of_ranks(nodes: Sequence[str], ranks: int) -> list[str]:
-    """Return the srun command that starts ``ranks`` processes on each of ``nodes``, which belong to this job."""
+    """Return the srun command that starts ``ranks`` processes on each of these nodes of the job.
+
+    With ``--overlap`` they may share CPUs with other steps of the job, with ``--mem=0`` its memory.
+    """
     return [
         "srun",
         f"--jobid={os.environ['SLURM_JOB_ID']}",

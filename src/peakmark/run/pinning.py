@@ -131,7 +131,7 @@ def _cpus_of_ranks(cell: Cell, cpu_locations: Topology, used: Sequence[int]) -> 
     Commas separate the CPUs of a rank, colons the ranks: ``0,1:2,3``.
     """
     groups: dict[int, list[int]] = {}
-    for cpu in used:
+    for cpu in used:  # one CPU of each core
         place = cpu_locations[cpu].socket if cell.options["ranks"] == "socket" else cpu
         groups.setdefault(place, []).append(cpu)
     ranks = [",".join(map(str, group)) for group in groups.values()]

@@ -292,7 +292,8 @@ class Partition:
 
 def _is_blocked(state: str, blocking: frozenset[str], is_reserved: bool) -> bool:
     """Return whether a state, such as ``idle*`` or ``maint``, keeps jobs away."""
-    # In allocated+, the plus stands for jobs of the node that are completing.
+    # Split the state into its name and its last characters. In allocated+, the plus stands for jobs
+    # of the node that are completing; it is no flag.
     name = state.rstrip("".join(SUFFIXES) + "+")
     found = {name.upper(), *(SUFFIXES.get(suffix, "") for suffix in state[len(name) :])}
     if is_reserved:

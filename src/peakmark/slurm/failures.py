@@ -44,7 +44,8 @@ _LATER = re.compile(
 )
 """Beginnings of error messages after which Slurm may take the job later (src/common/slurm_errno.c).
 
-The last three lines are of the authentication, and of a configuration that is being changed.
+The last four lines: the authentication failed, a credential is too old, or the configuration is
+being changed and the controller cannot be found meanwhile.
 """
 _UNANSWERED = re.compile(
     r"Socket timed out on send/recv operation|Zero Bytes were transmitted or received"
@@ -128,7 +129,10 @@ def is_temporary(error: SlurmError, has_jobs: bool = True) -> bool:
 
 
 def is_unanswered(error: SlurmError) -> bool:
-    """Return whether only the answer was lost, so that Slurm may have taken the job."""
+    """Return whether only the answer was lost, so that Slurm may have taken the job.
+
+    Then sbatch got no answer in time (``silent``), or its message says so.
+    """
     return error.silent or _is_cause(_UNANSWERED, error)
 
 
@@ -184,6 +188,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
         names = _refusing(partitions, options) if len(partitions) > 1 else []
         if 0 < len(names) < len(partitions):
             refused = f"{refused} (alone refused by: {', '.join(names)})"
+        # Cells of two nodes can be left out of the configuration.
         if wanted["nodes"] == "2" and NO_NETWORK not in refused:
             refused = f"{refused}; {NO_NETWORK}"
         return Refusal(refused)
@@ -237,7 +242,7 @@ OverMemoryKill.
 def keep(
     campaign: Path, cell: Cell | None, number: str, state: str, details: Mapping[str, str]
 ) -> bool:
-    """Write the attempt of the cell that a job was measuring, unless the job has written it.
+    """Write a failed attempt of the cell that a job was measuring, unless the job has written one.
 
     If the disk cannot be written, print this once: the campaign continues.
 
@@ -249,7 +254,7 @@ def keep(
         details: fields of ``scontrol show job``.
 
     Returns:
-        Whether the attempt is written.
+        Whether this function has written an attempt.
     """
     if cell is None or has_attempt(campaign, [cell], number):
         return False

@@ -193,6 +193,7 @@ class Queue:
             self._activate(task, number)
             return
         heapq.heappush(self.waiting, task)
+        # Further jobs of one node may follow, which come before jobs of two nodes.
         if task.node_count == 1:
             self._pairs_at = self.clock() + PAIRS_S
 
@@ -208,6 +209,7 @@ class Queue:
         with self._turn:
             if not self._over:
                 ended = self._step()
+        # ``failures.keep`` has read which cell each job measured: the file is no longer needed.
         for end in ended:
             end.task.forget_cell()
         return ended
@@ -218,6 +220,7 @@ class Queue:
         now = self.clock()
         if self.active and now >= self._look_at:
             ended += self._look(now)
+            # A slow controller is asked more rarely.
             pause = max(LOOK_S, PAUSE_FACTOR * (self.clock() - now))
             self._look_at = now + min(pause, LONGEST_S)
         return ended
@@ -227,6 +230,7 @@ class Queue:
 
         All jobs include jobs that are being submitted, and jobs whose submission sbatch has not answered.
         """
+        # No step begins from now on. Wait until the present one has ended.
         self._over = True
         if self._turn.acquire(timeout=CANCEL_S):  # a step takes longer if Slurm does not answer
             self._turn.release()
@@ -292,9 +296,10 @@ class Queue:
         self.active[number] = task
 
     def _hand_over(self, task: Task) -> slurm.SlurmError | None:
-        """Submit a job, unless a job of another run has written its output.
+        """Submit a job, unless Slurm has it already or a job of another run has written its output.
 
-        Return the error of sbatch if Slurm refused the job.
+        ``_find_unanswered`` sets the number of a job that Slurm has. Return the error of sbatch if
+        Slurm refused the job.
         """
         if self._over or task.number or task.is_made():
             return None
@@ -305,7 +310,7 @@ class Queue:
         return None
 
     def _find_unanswered(self, tasks: Sequence[Task]) -> slurm.SlurmError | None:
-        """Look in Slurm's queue for jobs whose submission got no answer.
+        """Find jobs whose submission got no answer in Slurm's queue, and set their numbers.
 
         A busy controller may take a job and answer too late for sbatch. The cells of such a job must not
         be measured twice. Return the error if Slurm does not print the queue.
@@ -408,7 +413,11 @@ class Queue:
         return None
 
     def _failed(self, task: Task, job: slurm.Job) -> str:
-        """Write the attempt of a failed job, and return the reason; empty if the job wrote the attempt."""
+        """Write the attempt of a failed job, and return the reason.
+
+        The reason is empty if ``failures.keep`` writes none, for example because the job has
+        written the attempt.
+        """
         if job.state in ("SPECIAL_EXIT", slurm.LAUNCH_FAILED):  # the job may stay in the queue
             self._cancel(task)
         details = slurm.job(job.number)

@@ -254,6 +254,8 @@ def _launchers(known: SiteValues) -> Iterator[Finding]:
             known.slurm, 2, LAUNCHERS_MIN, cpu_count=1, memory_mb=durations.PROGRAMS_MB
         )
         named["immediate"] = str(IMMEDIATE_S)
+        # Only the folder of plan.json counts: mpibench is compiled for it below, and there is no
+        # plan.
         step = ["srun", "--overlap", "--nodes=1", "--ntasks=1"]
         step += resources.command("measure", "--plan", f"{name}/plan.json", "--launchers")
         argv = ["salloc", *jobs.command_line(named, known.slurm), *step]

@@ -72,10 +72,12 @@ class Run:
         # Ten thousand jobs are about a million objects that live to the end. The garbage collector took
         # a sixth of the planning's time to search them.
         gc.set_threshold(100_000, 20, 20)
-        os.umask(os.umask(0o077) | 0o002)  # nobody else may write into Snakemake's folders either
+        # Users outside the group may not write into Snakemake's folders either. The umask can only
+        # be read by setting it.
+        os.umask(os.umask(0o077) | 0o002)
         self.config = config
         self.has_queue = has_queue
-        os.environ.pop(cleanup.OWNER, None)
+        os.environ.pop(cleanup.OWNER, None)  # ``begin`` sets it if this machine measures
         self.overrides = {
             RESOURCE_SETTINGS[name]: value
             for name, value in overrides.items()
@@ -197,8 +199,11 @@ class Run:
         return []
 
     def _inputs(self, wildcards: Any) -> list[str]:
-        """Return the inputs of a job with missing cells: the kernels if these must be compiled, and the
-        trigger file if an earlier output does not count.
+        """Return the inputs of a job with missing cells; none for a finished job.
+
+        These are the kernels if they must be compiled, and ``TRIGGER`` if Snakemake would otherwise
+        take an existing output for the result: an unfit record, or the output of an earlier job of
+        several cells.
 
         A finished cell does not depend on the kernels, because its record names the version that measured.
         ``ancient`` cannot be used: Snakemake 9.27 would count all cells with an outdated kernel as finished.
@@ -279,8 +284,9 @@ class Run:
             f"--output={_log(directory / 'logs' / 'slurm')}",
             *jobs.options(cells, self.plan, self.overrides),
         )
-        # The time of an earlier output, by which the queue tells it from the job's own. A cell without a record has none.
-        # A job of several cells has one output of its own, whatever records its cells have.
+        # The time at which an earlier job wrote the output. The queue compares it, to find out
+        # whether this job has written the output. For one cell the output is its record, so that
+        # ``findings`` tells whether there is one.
         finding = self.findings.get(cells[0].id)
         before = None
         if len(cells) > 1 or (finding is not None and finding.state != records.ABSENT):
@@ -400,7 +406,7 @@ class RunInJob(Run):
         folder = RESULTS / complete(config, on_cluster=True).campaign
         results = Results.read(folder)
         where = msgspec.convert(results.plan.cluster, Cluster | None)
-        self.plan = Plan(results.config, results.cells, (), where)
+        self.plan = Plan(config=results.config, cells=results.cells, references=(), cluster=where)
         self.findings = {}
         self.kernels_ready = True
         self._index()

@@ -308,9 +308,10 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     counts = Counter[str]()
     for cell in plan.results.cells:
         finding = findings[cell.id]
-        # If only the facts of the node are damaged, or its tool is another, the record itself is undamaged.
-        whole = finding.state != records.OTHER and finding.data is not None
-        if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=whole) is None:
+        # If only the facts of the node are damaged, or its tool is another, the record itself is
+        # good. It is moved too.
+        is_good = finding.state != records.OTHER and finding.data is not None
+        if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=is_good) is None:
             continue
         counts[finding.state] += 1
         if finding.state == records.DAMAGED:
@@ -470,6 +471,8 @@ def as_workflow_error(function: Callable[[], Result]) -> Result:
     try:
         return function()
     except PeakmarkError as error:
+        # On the class, where ``peakmark run`` reads it: Snakemake ends with one code for all
+        # failures.
         UserError.exit_code = error.exit_code
         raise UserError(str(error)) from None
     except OSError as error:

@@ -350,7 +350,7 @@ class Progress:
 
     def expect(self, seconds: Mapping[str, float]) -> None:
         """Set the jobs that the run may start: output of each job -> its expected seconds."""
-        self._ahead = dict(seconds)
+        self._remaining = dict(seconds)  # without the jobs that have ended
         self._started: float | None = None
         self._expected_of_ended = 0.0
         self._ended = 0
@@ -362,7 +362,7 @@ class Progress:
 
     def finish(self, output: str) -> None:
         """Count a job, named by its output file, as ended: it is no longer ahead."""
-        seconds = self._ahead.pop(output, None)
+        seconds = self._remaining.pop(output, None)
         if seconds is not None:
             self._expected_of_ended += seconds
             self._ended += 1
@@ -379,7 +379,9 @@ class Progress:
         # The pace is the time that the ended jobs took, divided by the time that was expected of them. It has more
         # weight the more jobs have ended, because the first jobs may not be typical.
         weight = self._ended / (self._ended + PACE_WEIGHT_JOBS)
-        return math.fsum(self._ahead.values()) * math.pow(elapsed / self._expected_of_ended, weight)
+        return math.fsum(self._remaining.values()) * math.pow(
+            elapsed / self._expected_of_ended, weight
+        )
 
 
 progress = Progress()
