@@ -217,7 +217,7 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
     names, left_out = _choose_nodes(requested, config.seed, name, nodes, earlier)
     # If Slurm chooses the nodes, ``names`` has only ``any``, and all nodes are candidates.
     candidates = [node for node in nodes if node.name in names] or nodes
-    switches = {}
+    switches = {}  # for pairs: the report looks for slow switches
     if any(grid.pairs for grid in config.network) or any(grid.pairs for grid in config.mpi):
         switches = slurm.switches()
     # Only the limits of nodes that allow less than others.

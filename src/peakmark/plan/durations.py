@@ -136,7 +136,7 @@ class Durations:
         # HPL over nodes takes all cores, which this machine, perhaps a login node, does not know.
         if cell.workload == HPL:
             used = replace(cell, concurrency=self.cpus, word="")
-        slow = cost(used)
+        slow = cost(used)  # see ``Cost``: seconds, and bits that cross the network
         # The cost is that of the slowest network, and of a disk that processes one write at a time. Subtract the seconds
         # that this network and this disk save.
         saved_s = slow.wire_bits / SLOWEST_LINK - slow.wire_bits / self.link_bps

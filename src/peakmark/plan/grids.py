@@ -194,6 +194,7 @@ def _grid_cells(
             continue
         _check_possible(place, cell)
         yield cell
+    # A reference tool that no row of the grid suits is an error of the configuration.
     for name, changes in keys.references.items():
         # A reference tool may have other numbers of threads than the grid.
         chosen = [aliases.get(value, value) for value in changes.concurrency or keys.concurrency]

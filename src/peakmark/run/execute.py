@@ -338,7 +338,7 @@ def last_lines(directory: Path) -> str:
     reasons = [line for line in lines[:-SHOWN_LINES] if _REASON.search(line)]
     shown = reasons[: SHOWN_LINES - 2]
     last = lines[-SHOWN_LINES:]
-    shown += last[len(shown) :]
+    shown += last[len(shown) :]  # at most SHOWN_LINES in all
     return ": " + " | ".join(dict.fromkeys(shown))
 
 

@@ -205,6 +205,7 @@ def _start_together(plan: Path, cells: Sequence[Cell], kernels: Path) -> list[Ce
 
     with ExitStack() as stack:
         options = ["--plan", str(plan), "--kernels", str(kernels), "--wait"]
+        # Nodes that use one disk together write into one folder on it.
         if cells[0].subsystem == "disk":
             options += ["--shared", str(_shared_folder(cells[0], stack))]
         processes = []

@@ -337,6 +337,7 @@ def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
         for path in host.glob(pattern):
             number = re.search(r"\d+$", host.read(path) or "")  # the last line of AER is the total
             if number:
+                # ``place`` is the index of the device's name in the path.
                 parts = path.split("/")
                 name = f"{parts[place]} {parts[-1]}"
                 counters[name] = counters.get(name, 0) + int(number[0])  # of all ports

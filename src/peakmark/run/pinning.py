@@ -223,7 +223,7 @@ def placed(cell: Cell, cpu_locations: Topology, cpus: Sequence[int]) -> Placed:
     return Placed(
         word=cell.word or None,
         threads=cell.concurrency,
-        placement="compact",
+        placement="compact",  # the only one: threads fill one socket after the other
         cpus=tuple(used),
         **topology.reach(cpu_locations, used),
     )

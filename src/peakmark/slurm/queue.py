@@ -350,7 +350,7 @@ class Queue:
         Jobs whose node was lost are submitted again. If a job runs, ``on_start`` is called.
         """
         known = self._ask_for_jobs(now)
-        if known is None:
+        if known is None:  # Slurm did not answer: no job counts as ended
             return []
         ended = []
         is_running = False
@@ -406,6 +406,7 @@ class Queue:
             task.misses += 1
             return self._forgotten(task) if task.misses >= MISSES else None
         task.misses = 0
+        # A job that has written its output is good, even if Slurm ended it badly afterwards.
         if job.state in slurm.ENDED_BADLY and not task.is_made():
             return Ended(task, self._failed(task, job))
         if job.state == "COMPLETED" or job.state in slurm.ENDED_BADLY:
