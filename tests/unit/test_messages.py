@@ -21,7 +21,7 @@ def test_a_message_is_text_with_its_amount():
 
 
 def test_a_field_has_its_unit_and_plural():
-    assert "solved for 71 ms only" in message("small-solve", seconds=0.071).fact
+    assert "for as little as 71 ms" in message("small-solve", seconds=0.071).fact
     assert words("busy", busy=1, users="") == "1 busy process"
     assert words("busy", busy=3, users="") == "3 busy processes"
 

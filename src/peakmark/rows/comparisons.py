@@ -427,9 +427,9 @@ def percents(shares: pd.Series) -> str:
 
 def times(factors: pd.Series) -> str:
     """Return ``2.1 times`` or ``2.1 to 130 times``."""
-    # ``.2g`` would write 130 as 1.3e+02.
+    # ``.2g`` would write 99.5 as 1e+02.
     texts = [
-        f"{factor:.2g}" if factor < 100 else f"{factor:.0f}"
+        f"{factor:.2g}" if factor < 99.5 else f"{factor:.0f}"
         for factor in (factors.min(), factors.max())
     ]
     return f"{value_range(*texts)} times"

@@ -178,7 +178,7 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the cause ``neighbours`` to runs from which another guest or program took something.
 
     It took execution pipes of a core (``held_up_cores``) or bandwidth of DRAM (``memory_load``). A run has no
-    such cause if its value differs by at most ``UNCHANGED_WITHIN`` from the median of the undisturbed runs of
+    such cause if its value is worse by at most ``UNCHANGED_WITHIN`` than the median of the undisturbed runs of
     its row in its band. Without undisturbed runs this is not known, and the run has the cause.
     """
     is_found = runs["held_up_cores"].gt(0) | runs["memory_load"].gt(LEAST_MEMORY_LOAD)
@@ -186,7 +186,9 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
     values = runs["value"].where(is_clean)
     usual = values.groupby([runs[name] for name in (*ROW_ON_HOST, "band")], dropna=False)
     # Without undisturbed runs the median is NaN, and the comparison is False.
-    is_unchanged = (runs["value"] / usual.transform("median") - 1).abs() <= UNCHANGED_WITHIN
+    more = runs["value"] / usual.transform("median") - 1
+    # A longer time is worse, and so is a lower rate.
+    is_unchanged = more.where(runs["unit"].eq("s"), -more) <= UNCHANGED_WITHIN
     causes = runs["causes"].mask(is_found & ~is_unchanged, runs["causes"] + " neighbours")
     return runs.assign(causes=causes.str.strip())
 

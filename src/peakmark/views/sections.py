@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -280,18 +281,22 @@ def build_formulas(own: pd.DataFrame, layout: Layout | None = None) -> Formulas:
 
 
 def name_rows(rows: Sequence[Line], layout: Layout | None) -> str:
-    """Return the workloads, blocks and concurrencies of the rows of a formula as text."""
-    workloads, blocks, threads = dict[str, None](), dict[str, None](), dict[str, None]()
+    """Return the workloads, blocks and concurrencies of the rows of a formula as text.
+
+    Rows that are not all combinations of these are named one by one.
+    """
+    named = dict[tuple[str, str, str], None]()
     for row in rows:
         labels = labels_of(layout, BY_NAME[row.table])
         # ``psync`` is the default of a disk.
         variant = row.variant.removeprefix("psync") if labels.table.variant else ""
-        workloads[f"{labels.workload(row)} {variant}".rstrip()] = None
-        if row.block_bytes is not None:
-            blocks[labels.block(row)] = None
+        workload = f"{labels.workload(row)} {variant}".rstrip()
         count = f"×{row.concurrency}" if row.concurrency else row.concurrency_word
-        threads[count] = None
-    return "; ".join(", ".join(names) for names in (workloads, blocks, threads) if names)
+        named[workload, labels.block(row), count] = None
+    parts = [dict.fromkeys(each) for each in zip(*named, strict=True)]
+    if math.prod(map(len, parts)) > len(named):
+        return ", ".join(" ".join(filter(None, name)) for name in named)
+    return "; ".join(", ".join(part) for part in parts if any(part))
 
 
 # -- figures

@@ -22,7 +22,7 @@ from peakmark.formatting import capitalised, listed, significant, typeset
 from peakmark.messages import ORDER, Trust, merge_keys, message
 from peakmark.rows import schema
 from peakmark.rows.labels import MANY
-from peakmark.rows.schema import NOT_PLANNED, CampaignFrames
+from peakmark.rows.schema import DISTURBANCES, NOT_PLANNED, CampaignFrames
 from peakmark.tools.tables import Table
 
 NOT_MEASURED = "not measured"
@@ -152,15 +152,10 @@ class ShownTable:
         """Return the table for the templates of PDF and HTML, with numbers aligned at their decimal marks.
 
         Args:
-            on_paper: whether to leave out the columns and remarks for which paper has no room.
+            on_paper: whether to leave out the columns for which paper has no room.
         """
         columns = [each for each in self.columns if each.on_paper or not on_paper]
-        cells = []
-        for column in columns:
-            texts_of_column = aligned(column)
-            if on_paper and column.kind == "remark":
-                texts_of_column = list(map(shortened, texts_of_column))
-            cells.append(texts_of_column)
+        cells = map(aligned, columns)
         return {
             "name": self.name,
             "title": f"{self.full_title}.",
@@ -286,8 +281,6 @@ def aligned(column: Column) -> list[Any]:
 
 # -- remarks on lines
 
-MOST_REMARKS = 3
-"""Largest number of remarks in a line on paper."""
 OF_ALL = -1
 """Value of ``line`` for a remark that all lines have, instead of the number of one line."""
 OF_ROW = re.compile(r" in \d+ of \d+ repetitions| on [^,]+, where the server ran,")
@@ -358,7 +351,7 @@ def merged_over_lines(notes: pd.DataFrame, count: int) -> pd.DataFrame:
 def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
-    They have short words (column ``short``). If a value must not be used, only the warnings that say so are
+    They have short words (column ``short``). A disturbance of too few runs to change a value is left out. If a value must not be used, only the warnings that say so are
     shown. If peakmark's kernel measured that value, this holds for the values of all programs at its point.
     """
     is_reason = notes["trust"].eq(Trust.NO)
@@ -366,6 +359,7 @@ def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     is_moot = notes["point"].isin(notes.loc[is_reason & is_on_row, "point"])
     value = pd.MultiIndex.from_frame(notes[["point", "about"]])
     is_moot |= value.isin(value[is_reason])
+    is_moot |= notes["code"].isin(DISTURBANCES) & notes["trust"].eq(Trust.OK)
     return notes[(is_reason | ~is_moot) & notes["short"].ne("")]
 
 
@@ -393,15 +387,6 @@ def merge(notes: pd.DataFrame, family: list[str], column: str) -> pd.DataFrame:
     return first.sort_values("place", kind="stable")
 
 
-def shortened(remarks: str) -> str:
-    """Return at most ``MOST_REMARKS`` parts of the remarks of a line. With more remarks, the last part is their number."""
-    texts = remarks.split("; ")
-    if len(texts) <= MOST_REMARKS:
-        return remarks
-    rest = len(texts) - MOST_REMARKS + 1
-    return "; ".join([*texts[: MOST_REMARKS - 1], f"{rest} more remarks"])
-
-
 # -- the chapter Remarks
 
 
@@ -414,8 +399,8 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         frames: the campaign, see ``layout_tables.for_print``.
         shown: name of a table -> instruments that have a column in the table.
     """
-    measured = frames.rows[frames.rows["n"].gt(0)].drop_duplicates("point")
-    notes = worth_reading(frames.warnings).merge(measured[["point", "table"]], on="point")
+    points = frames.rows.drop_duplicates("point")
+    notes = worth_reading(frames.warnings).merge(points[["point", "table"]], on="point")
     is_shown = pd.Series(False, notes.index)
     for table, instruments in shown.items():
         is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])

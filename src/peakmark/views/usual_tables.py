@@ -140,7 +140,13 @@ def key_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     if variant:
         values = own["variant"].map(table.variant_label)
         once = f"{variant.capitalize()}: {{}}."
-        yield Column(values, variant, variant, form=str, kind="text", once=once)
+        yield Column(values, variant, variant, form=level_name, kind="text", once=once)
+
+
+def level_name(variant: str) -> str:
+    """Return a ladder's level and kind of pages as a page prints them: ``L2, huge``; other variants are unchanged."""
+    level, _, pages = variant.rpartition("-")
+    return f"{level.upper()}, {pages}" if pages in ("small", "huge") else variant
 
 
 def measured_column(table: Table, program: Program, points: Points) -> Column:

@@ -14,6 +14,7 @@ from peakmark.views import score_card
 
 FAST = [200.0, 210.0, 205.0]
 SLOW = [100.0, 101.0, 102.0]
+SPREAD = (1.0, 1.01, 1.02)
 
 
 def row(speeds):
@@ -106,6 +107,34 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
     frames = make.frames(tmp_path / "c", records)
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
     assert text == "INT8 is 3 times as fast as INT16 with 1 and 2 threads, from as few as 2 runs."
+
+
+def test_a_sentence_names_the_points_that_disturbances_leave(tmp_path):
+    records = []
+    for name, threads, rate in (("DP", 1, 1e10), ("DP", 2, 2e10), ("SP", 1, 4e10), ("SP", 2, 8e10)):
+        details = {"cpu_share": 0.5 if rate > 4e10 else 1.0}
+        place = {"concurrency": threads, "details": details}
+        records += make.runs("cpubench", name, *[rate * factor for factor in SPREAD], **place)
+    found = make.frames(tmp_path / "c", records).findings
+    (text,) = found.loc[found["topic"].eq("Workloads"), "text"]
+    assert text == "INT32 is 4 times as fast as FP64 with 1 thread."
+
+
+# -- sentences
+
+
+def test_a_factor_just_below_a_hundred_has_no_exponent():
+    assert comparisons.times(pd.Series([99.4, 99.6])) == "99 to 100 times"
+
+
+def test_a_share_above_the_limit_is_no_secret_of_the_table(tmp_path):
+    details = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
+    config = {"site_facts": {"cpu": {"cores": 2, "operations_per_cycle": {"DP": 32}}}}
+    context = make.placed(1, 2)
+    records = make.runs("cpubench", "DP", *[6.3e10] * 3, details=details, context=context)
+    records += make.runs("likwid-bench", "DP", *[6.45e10] * 3, context=context)
+    found = make.frames(tmp_path / "c", records, config=config).findings
+    assert "likwid-bench reaches 101 % of the limit for FP64." in set(found["text"])
 
 
 # -- the layout

@@ -7,11 +7,6 @@ from peakmark.tools.tables import BY_NAME
 from peakmark.views import document, layout_tables, table
 
 
-def test_a_row_on_paper_shows_three_remarks_and_counts_more():
-    assert table.shortened("a; b; c") == "a; b; c"
-    assert table.shortened("a; b; c; d") == "a; b; 2 more remarks"
-
-
 def test_remarks_that_differ_only_in_numbers_are_one():
     lines = [
         ("steal", 0.02, "hypervisor took 2%"),
@@ -55,6 +50,24 @@ def test_of_a_value_that_must_not_be_used_only_the_reasons_are_shown(tmp_path):
     assert [short for short, _, _ in document.list_remarks(frames, None)] == ["tmpfs is memory"]
 
 
+def test_a_disturbance_that_the_other_runs_outweigh_is_no_remark(tmp_path):
+    records = []
+    for number, share in enumerate((0.9, 1.0, 1.0)):
+        place = {"repetition": number, "details": {"cpu_share": share}}
+        records += make.runs("cpubench", "DP", 5e10, **place)
+    frames = make.frames(tmp_path / "c", records)
+    assert frames.warnings["code"].tolist() == ["waited"]
+    assert document.list_remarks(frames, None) == []
+
+
+def test_remarks_count_the_rows_that_nothing_measured(tmp_path):
+    records = make.runs("cpubench", "DP", 5e10, 5e10, 5e10)
+    holes = [make.cell("cpubench", name, subsystem="cpu") for name in ("SP", "HP")]
+    frames = make.frames(tmp_path / "c", records, planned=holes)
+    ((short, count, _),) = document.list_remarks(frames, None)
+    assert (short, count) == ("not measured", "2")
+
+
 def lossy(streams, share):
     """Three runs of UDP that lose a share of the messages."""
     details = {"sent": 1000, "received": 1000 * (1 - share), "lost": 1000 * share}
@@ -64,7 +77,7 @@ def lossy(streams, share):
 
 def test_an_explanation_says_how_often_only_if_it_is_so_in_all_its_rows(tmp_path):
     records = []
-    for number, (of_one, of_two) in enumerate([(0.8, 0.8), (1.0, 0.8), (1.0, 1.0)]):
+    for number, (of_one, of_two) in enumerate([(0.8, 0.8), (0.8, 0.8), (1.0, 0.8)]):
         for threads, share in ((1, of_one), (2, of_two)):
             place = {"repetition": number, "concurrency": threads, "details": {"cpu_share": share}}
             records += make.runs("cpubench", "DP", 5e10, **place)
