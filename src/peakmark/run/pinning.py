@@ -98,7 +98,7 @@ def resolve_cell(
     if cell.variant in ON_ONE_NODE:
         used = topology.cpus_of_two(cpu_locations, cpus, same_socket=cell.variant == "same-socket")
         if not used:
-            raise Unavailable(f"the job has no two cores in the {cell.variant.replace('-', ' ')}")
+            raise Unavailable(f"the job has no pair of cores for the variant {cell.variant}")
         cell = _with_options(cell, cpus=",".join(map(str, used)))
     # Choose the size of the pool.
     is_loaded = cell.workload == "LOADED"

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.campaign_data import cell_of
 
 from peakmark.cell import Cell
+from peakmark.errors import Unavailable
 from peakmark.machine import topology
 from peakmark.machine.topology import CpuLocation
 from peakmark.run import job, measure, pinning
@@ -48,6 +49,18 @@ def test_a_cell_takes_the_cpus_in_their_order(tmp_path, monkeypatch):
     request = measure.Request(spread, tmp_path / "record.json", tmp_path, tmp_path)
     with measure.workspace(request, REGISTRY["rambench"]) as space:
         assert space.cpus == (0, 1, 2, 3, 4, 5, 6, 7)
+
+
+@pytest.mark.parametrize(("variant", "chosen", "lacks"), [
+    ("same-socket", "0,1", [0, 4]), ("other-socket", "0,4", [0, 1, 2, 3]),
+])  # fmt: skip
+def test_two_ranks_on_one_node_have_cores_of_one_or_of_two_sockets(variant, chosen, lacks):
+    pair = Cell("mpi", "mpibench", "PINGPONG", variant, 8, 2, "any", 0)
+    locations = sockets()
+    resolved = pinning.resolve_cell(pair, locations, [*locations], 64 << 30)
+    assert resolved.options["cpus"] == chosen
+    with pytest.raises(Unavailable, match=f"no pair of cores for the variant {variant}"):
+        pinning.resolve_cell(pair, locations, lacks, 64 << 30)
 
 
 def test_a_cell_is_resolved_on_the_node_and_keeps_its_name():
