@@ -55,6 +55,7 @@ def write(campaign: Path, target: Path | None = None) -> Path:
     for pattern in PACKED:
         for path in filter(Path.is_file, folder.glob(pattern)):
             found[path.relative_to(folder).as_posix()] = path
+    # A report made from the bundle takes the chapters from its folder ``text`` (``document.PACKED``) first.
     report = frames.campaign["config"].get("report") or {}
     for path in document.texts_of(report, folder / document.PACKED).values():
         found[f"{document.PACKED}/{path.name}"] = path

@@ -178,15 +178,15 @@ class DiskVariant(NamedTuple):
 
 
 def disk_variant(variant: str) -> DiskVariant:
-    """Return the parts of a variant. Variants of subsystems other than disk are allowed; their ``nodes`` is 0."""
+    """Return the parts of a disk variant. Variants of other subsystems are allowed; their ``nodes`` is 0."""
     found = SEVERAL_NODES.search(variant)
     if found is None:
         return DiskVariant(variant)
-    return DiskVariant(variant[: found.start()], int(found[1]), bool(found[2]))
+    return DiskVariant(variant[: found.start()], nodes=int(found[1]), one_file=bool(found[2]))
 
 
 def count_of_nodes(variant: str) -> int:
-    """Return the number of nodes of a variant such as ``psync-nodes4``; 0 if the variant names none."""
+    """Return the number of nodes in a disk variant such as ``psync-nodes4``; 0 for every other variant."""
     return disk_variant(variant).nodes
 
 
@@ -197,7 +197,7 @@ def nodes_of_ranks(variant: str) -> int:
 
 
 def is_together(variant: str) -> bool:
-    """Return whether a row's nodes or pairs of nodes were measured at one moment."""
+    """Return whether a disk row's nodes, or a network row's pairs of nodes, were measured at one moment."""
     return variant == TOGETHER or SEVERAL_NODES.search(variant) is not None
 
 
@@ -214,10 +214,11 @@ _METRICS = {
 
 
 def metrics(subsystem: str, workload: str) -> dict[str, str]:
-    """Return metric -> unit, for the metrics that a workload measures."""
+    """Return metric -> unit for the metrics of a workload: several for disk records, one for all others."""
     units = SUBSYSTEMS[subsystem].units
     if subsystem == "disk" and workload not in SHAPES:
         return {metric: units[metric] for metric in DISK_METRICS}
+    # The metric of the subsystem's most workloads. ``_METRICS`` has the exceptions.
     usual = "latency" if workload.startswith("LAT") else "throughput"
     if subsystem in ("cpu", "gpu"):
         usual = "rate"

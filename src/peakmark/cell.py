@@ -104,7 +104,10 @@ class Cell:
 
     @property
     def area(self) -> int | None:
-        """Return the bytes of the block, or of the area that was chosen on the node, if known."""
+        """Return the bytes of the block, or of the area that the node chose for an ``automatic`` cell.
+
+        None without a block, and as long as no area was chosen.
+        """
         chosen = self.options.get("area")
         if self.automatic and isinstance(chosen, int):
             return chosen

@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         One of ``ExitCode``, or 128 plus the number of the signal that stopped the command.
     """
-    # The inner call reads the mask, which can only be read by setting one. Never create files that everybody
-    # can write.
+    # Never create files that everybody can write: add this bit to the user's mask. The mask can only be read by
+    # setting one, so the inner call sets a mask that holds until the outer call.
     os.umask(os.umask(0o077) | 0o002)
     try:
         with cleanup.handled():
@@ -237,6 +237,8 @@ def plan(options: argparse.Namespace) -> None:
 
         notes = startup.check(planned, planned.cells)
         if where is not None:
+            # A job that Slurm would refuse becomes a note below the plan: nothing is submitted here. The mapping is
+            # empty because this command line has no options for jobs, unlike that of a run.
             try:
                 startup.check_jobs(planned, {}, planned.results.missing)
             except PeakmarkError as error:
@@ -432,7 +434,7 @@ def fleet(options: argparse.Namespace) -> int:
             lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
     print("\n".join(lines))
     if options.fail_on == "promise":
-        code, _ = fleet_report.judge_promises(frames)
+        code, _in_words = fleet_report.judge_promises(frames)
         return code
     return fleet_report.exit_code(frames) if options.fail_on else ExitCode.GOOD
 
@@ -552,6 +554,7 @@ def measure(options: argparse.Namespace) -> None:
         part = planfile.job(options.plan, options.job)
     else:
         part = planfile.cell(options.plan, options.cell)
+    # The first cell says on which node a job begins.
     request = job.request(part, part.cells[0], kernels)
     # Slurm may have started a job of two nodes on the server's node. The client's node measures.
     if request.pair:
@@ -578,6 +581,7 @@ def _move_to(node: str) -> None:
     from peakmark import slurm
     from peakmark.run import pair
 
+    # With ``any``, any node of the job may measure.
     if node != "any" and not slurm.is_here(node):
         argv = [*pair.step(node, len(os.sched_getaffinity(0))), *resources.command(*sys.argv[1:])]
         os.execvpe(argv[0], argv, pair.environment())  # noqa: S606 - no shell is wanted

@@ -116,9 +116,9 @@ _STATES = {True: "enabled", False: "disabled", None: ""}
 
 
 def settings_of(facts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield a sentence on each setting in which nodes with the same model of processor differ.
+    """Yield a node and a sentence for each setting in which nodes with the same model of processor differ.
 
-    The nodes may be in different classes. The first one comes before the sentence, which names all.
+    The sentence is about all nodes with this model, which may be in different classes. The node is the first of them.
 
     Args:
         facts: node -> facts of the node, for all nodes. Unknown facts count as equal.
@@ -184,6 +184,7 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def _word(value: Any, name: str) -> str:
     """Return a value as text, in the unit that ``comparability.csv`` states for its fact."""
     form = UNITS.get(fact(name)["unit"], str)
+    # Both units are of whole numbers of bytes. Any other value is printed as it is.
     if isinstance(value, int):
         return form(value)
     return str(value)
@@ -191,7 +192,7 @@ def _word(value: Any, name: str) -> str:
 
 @cache
 def is_listed(name: str) -> bool:
-    """Return whether ``comparability.csv`` has a line for this fact, or for a fact below it."""
+    """Return whether ``comparability.csv`` states subsystems for this fact, or has a line for a fact below it."""
     if fact(name)["subsystems"]:
         return True
     return any(line["name"].startswith(f"{name}.") for line in data.table("comparability"))

@@ -104,7 +104,15 @@ def message(
     about: str = "",
     **values: Any,
 ) -> Message:
-    """Return a message. ``values`` are the fields of its texts, numbers in SI units."""
+    """Return a message.
+
+    Args:
+        code: code of its entry in ``messages.yaml``.
+        trust: whether a reader may use the value that the message is about.
+        case: name of the text, if the code has several.
+        about: instrument whose value the message is about; empty for the whole row.
+        values: fields of its texts, numbers in SI units.
+    """
     entry = catalogue()[f"{code} {case}".rstrip()]
     fields = tuple(values.items())  # hashable, because ``_filled`` is cached
     return Message(
@@ -159,8 +167,8 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
 def captions() -> Mapping[str, str]:
     """Return name of a figure, or of a kind of figures -> its caption on one line."""
     names = [code.removeprefix("caption ") for code in catalogue() if code.startswith("caption ")]
-    # Some captions have a field: ``noun`` (nodes or links) or ``middle`` (median or mean).
-    return {name: f"{words(f'caption {name}', noun='nodes', middle='median')}." for name in names}
+    # One caption has a field: ``middle``, the median or the mean.
+    return {name: f"{words(f'caption {name}', middle='median')}." for name in names}
 
 
 @cache

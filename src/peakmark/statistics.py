@@ -211,7 +211,7 @@ def changes(
         confidence: level of the intervals.
 
     Returns:
-        A change for each row, with NaN if the row has too few values.
+        A change for each row. Its ``half`` and ``p`` are NaN if the row has too few values.
     """
     from scipy import stats
 
@@ -263,7 +263,8 @@ def _moderated(
     typical = np.median(values / stats.chi2.median(certain) * certain)
     # The squared relative spread of sample variances is 2 / f by chance, if the true variances are equal. If
     # they have a squared relative spread d, it is d + 2 / f + d x 2 / f. Solve this for d: the larger it is, the
-    # less the typical variance weighs.
+    # less the typical variance weighs: as much as a sample variance with this spread, which has 2 / d degrees of
+    # freedom, but not more than those of all rows together.
     by_chance = (2 / certain).mean()
     difference = (values.var(ddof=1) / values.mean() ** 2 - by_chance) / (1 + by_chance)
     weight = min(2 / max(difference, 1e-9), certain.sum())
@@ -297,7 +298,7 @@ def summarise(values: Values) -> Summary:
         if average != 0:
             relative = deviation / abs(average)
     return Summary(
-        **vars(median_interval(array)),
+        **vars(median_interval(array)),  # low, high and level
         n=int(array.size),
         mean=average,
         stdev=deviation,

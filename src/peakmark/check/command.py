@@ -221,6 +221,7 @@ def read_node(host: Host) -> NodeFacts:
     """Read the facts of this node that decide to which class of equal nodes it belongs."""
     system = os.uname()
     cpu = hardware.collect_cpu(host)
+    # The network is left out: a check measures only rows of CPU and memory.
     facts = {
         "cpu": cpu,
         "memory": {"total": host.meminfo().get("MemTotal")},
@@ -395,6 +396,7 @@ def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[
     quota = first.tries[-1].quota
     if quota is not None:
         text += f"; its control group allows {quota:.3g} CPUs"
+    # Its CPU is that of the class, and its network was not read.
     for name in ("memory", "kernel", "clock"):
         own, usual = getattr(node.equipment, name), getattr(equipment, name)
         if own and usual and own != usual:

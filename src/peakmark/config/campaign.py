@@ -93,7 +93,7 @@ def shipped(name: str, folder: str) -> str:
 
 
 def site(name: str | None) -> list[str]:
-    """Return a list with the word ``site=PATH`` of a site file, for ``--config``; empty for None. Errors: ConfigError."""
+    """Return the arguments of ``--config`` for a site file: ``["site=PATH"]``, or ``[]`` without a name. Errors: ConfigError."""
     if not name:
         return []
     return [f"site={shipped(name, 'config/sites')}"]
@@ -239,7 +239,8 @@ def _check_grid(where: str, grid: AnyGrid) -> None:
     _check_references(where, grid)
     if grid.total is not None:
         parse_total(f"{where}.total", grid.total)
-    # The workloads of ``SHAPES`` measure at all sizes, or have no size.
+    # No blocks are needed if all workloads are of ``SHAPES``, which measure at all sizes or have no size, or if the
+    # only one is BARRIER, which sends no data.
     needs_blocks = isinstance(grid, MemoryGrid | DiskGrid) and not SHAPES.keys() >= set(
         grid.workloads
     )
@@ -279,10 +280,14 @@ def _check_sizes(place: str, part: AnyGrid | ReferenceGrid) -> None:
 
 
 def _check_references(where: str, grid: AnyGrid) -> None:
-    """Check that the references measure the subsystem, and use the keys that are set for them.
+    """Check that the references of a grid measure its subsystem, and use the keys that are set for them.
+
+    Args:
+        where: subsystem and number of the grid, such as ``cpu[0]``.
+        grid: the grid.
 
     Raises:
-        ConfigError: a reference measures another subsystem, or does not use a key.
+        ConfigError: a reference measures another subsystem, does not use a key, or lacks ``nodes``.
     """
     subsystem = where.partition("[")[0]
     # The tools that measure this subsystem, and key -> the tools that use it.
@@ -298,6 +303,7 @@ def _check_references(where: str, grid: AnyGrid) -> None:
             raise ConfigError(
                 f"{where}.references has {name}: allowed for {subsystem} are {', '.join(fitting)}"
             )
+        # Both keys are of HPL on several nodes, see ``ReferenceGrid``.
         if changes.nodes is None and (changes.memory or changes.ranks):
             raise ConfigError(
                 f"{where}.references.{name} has memory or ranks without nodes: add nodes, such as "
@@ -346,11 +352,12 @@ def _check_ranks(where: str, grid: MpiGrid) -> None:
 
 
 def _check_pairs(where: str, grid: NetworkGrid) -> None:
-    """Check ``together`` of a network grid: it needs rounds, and throughput without variants.
+    """Check ``together`` of a network grid: it needs ``pairs``, and workloads of throughput without variants.
 
     Raises:
         ConfigError: ``together`` is set for another grid.
     """
+    # The rates of a round are added up. Their rows have the variant ``together``, so they can have no other.
     is_plain = set(grid.workloads) <= {"TCP", "UDP"} and not grid.variants
     if grid.together and (grid.pairs is None or not is_plain):
         raise ConfigError(
@@ -363,6 +370,7 @@ def _check_nodes_together(where: str, grid: DiskGrid) -> None:
     """Check ``together`` and ``one_file`` of a disk grid. Errors: ConfigError."""
     if grid.one_file and grid.together is None:
         raise ConfigError(f"{where}.one_file needs together, such as together: [1, 2, 4, all]")
+    # META creates many files. With fill: new, a node would empty the file that other nodes use.
     if grid.one_file and ("META" in grid.workloads or grid.fill == "new"):
         raise ConfigError(
             f"{where}.one_file excludes META and fill: new: put them in a separate grid"

@@ -195,6 +195,7 @@ class LayoutTable(_Rows, frozen=True, kw_only=True, dict=True):
             named: table with the printed names of workloads, see ``Layout.called``.
             workload, concurrency, block: those of the row; the block in bytes.
         """
+        # Without a block, 0 finds no label: each label has a block.
         as_workload, as_block = self.labels.get((workload, block or 0), (None, None))
         if not as_block and block is not None:
             as_block = written(block, self.sizes)

@@ -88,7 +88,7 @@ def _check_extra(path: str | Path, extra: str) -> None:
         ConfigError: ``extra`` has such an option. The message names the key to use instead, if there is one.
     """
     for word in extra.split():
-        # The name between -- and =. Nothing is left of a short option such as -p, so that every name begins with it.
+        # The name between -- and =. The type of ``extra`` allows no short options such as -p.
         short = word[2:].partition("=")[0]
         for name in (*MANAGED, *_FORBIDDEN):
             if name.startswith(short):

@@ -276,8 +276,8 @@ class NetworkGrid(AnyGrid, frozen=True, kw_only=True):
 
     Attributes:
         variants: gso, busy-poll.
-        pairs: The pairs of nodes to measure, each a row of client and server: all, or {rounds: 5} of
-            disjoint pairs. Default: each node measures to the next one.
+        pairs: Pairs of client and server to measure: all, or {rounds: 5} for five rounds of disjoint
+            pairs. Default: each node measures to the next one.
         together: With pairs in rounds, also measure all pairs of a round at one moment, as rows of
             their own. Needs fan_out: node.
     """
@@ -298,7 +298,7 @@ class MpiGrid(AnyGrid, frozen=True, kw_only=True):
         concurrency: Ranks on each node: a number, or cores.
         variants: same-socket and other-socket place two ranks on one node, with concurrency: [2].
             Default: the ranks are on two nodes.
-        pairs: The pairs of nodes to measure, each a row: all, or {rounds: 5} of disjoint pairs.
+        pairs: Pairs of nodes to measure: all, or {rounds: 5} for five rounds of disjoint pairs.
         nodes: How many nodes the ranks are on, such as [2, 4, all]: the first nodes of each class of
             equal nodes. Default: two, and each node of the run measures to the next one.
     """

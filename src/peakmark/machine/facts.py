@@ -103,7 +103,8 @@ def cached(
     Args:
         folder: folder of the facts in the campaign.
         scratch: directory on the disk to describe.
-        kernels: folder of the compiled kernels; None leaves all programs out of the facts.
+        kernels: folder of the compiled kernels; None leaves all programs out of the facts. It counts only if this
+            call writes the facts.
         cpu_locations: core, socket and NUMA node of each CPU, if already read.
     """
     path = folder / f"{os.uname().nodename}.json"
@@ -112,11 +113,13 @@ def cached(
     if facts is None:
         tools, cpubench = None, None
         if kernels is not None:
+            # cpubench is also run: it measures the clock.
             tools, cpubench = present(kernels), kernels / "cpubench"
         facts = collect(scratch, tools, cpubench, host)
         records.write_facts(path, facts)
         return facts
     facts["limits"] = job_limits.collect(host, cpu_locations=cpu_locations)
+    # The version is taken from the file, because reading it starts a program.
     facts["slurm"] = job_limits.slurm_job((facts["slurm"] or {}).get("version"))
     if scratch is not None and facts["storage"]["scratch"] != str(scratch):
         facts["storage"] = storage.collect(host, scratch)

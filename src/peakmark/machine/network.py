@@ -119,7 +119,7 @@ def _kind(host: Host, name: str) -> str:
 
 
 def _driver(host: Host, name: str) -> str | None:
-    """Return the name of an interface's driver from ethtool or, by default, from sysfs."""
+    """Return the name of an interface's driver from ethtool, or from sysfs if ethtool names none."""
     match = re.search(r"(?m)^driver: (.+)$", host.run(["ethtool", "-i", name]) or "")
     if match:
         return match[1].strip()

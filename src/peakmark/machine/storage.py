@@ -134,7 +134,7 @@ def _devices(host: Host, source: str, filesystem: str | None) -> list[Facts]:
 
 
 def _lsblk(host: Host, *sources: str) -> list[Facts]:
-    """Return lsblk's entries of block devices; the devices on which each is built are its ``children``."""
+    """Return lsblk's entries of block devices. ``children`` of an entry are the devices below it, as with lsblk -s."""
     columns = "NAME,KNAME,TYPE,MODEL,TRAN,LOG-SEC,PHY-SEC,SCHED,SIZE"
     answer = host.run_json(["lsblk", "-J", "-b", "-s", "-o", columns, *sources]) or {}
     return list(answer.get("blockdevices") or [])

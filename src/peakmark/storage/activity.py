@@ -83,6 +83,7 @@ def others(during: Activity | None, spare: float = 0.0) -> float:
     """
     used = during.others if during and during.others else 0.0
     taken = used - spare
+    # The first limit is on the whole load, the second on the part that the spare CPUs do not absorb.
     if used <= OTHERS or taken <= MATTERS:
         return 0.0
     return taken
@@ -103,7 +104,7 @@ def find_disturbances(
         subsystem: subsystem of the cell.
         near: activity on the node, if it is known.
         far: activity on the server's node of a network cell, if it is known.
-        details: details of a measurement.
+        details: details of a measurement, of which the CPU share and the clocks before and after count.
         is_crowded: whether the cell had more threads than CPUs.
         spare: number of CPUs that the measurement does not use. It is ignored if threads had to wait
             for a CPU.
@@ -123,6 +124,7 @@ def find_disturbances(
     before, after = details.get("clock_hz_before"), details.get("clock_hz_after")
     if before and after:
         clock_moved = abs(after / before - 1)
+    # The spare CPUs are those of the node, not of the server's node.
     amounts = {
         "other-load": max(others(near, spare), others(far)),
         "steal": max(_stolen(near), _stolen(far)),

@@ -88,6 +88,7 @@ def _shorter(content: bytes, words: str) -> bytes:
     """
     plan: dict[str, Any] = files.parse_json(content, dict[str, msgspec.Raw])
     cells = files.parse_json(plan.get("cells", b"[]"), list[msgspec.Raw])
+    # A plan without any cell would count as damaged, so all are kept if none has the words.
     plan["cells"] = [entry for entry in cells if os.fsencode(words) in bytes(entry)] or cells
     return msgspec.json.encode(plan)
 

@@ -54,7 +54,7 @@ SHARED = (
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """Return the text of a record's file, which includes the checksum."""
+    """Return the text of a record's file, with the SHA-256 of the same text with an empty checksum."""
     text = json.dumps({**record, CHECKSUM: ""}, indent=1, sort_keys=True, allow_nan=False) + "\n"
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
     return text.replace(SEAL % "", SEAL % digest)

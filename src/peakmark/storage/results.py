@@ -166,17 +166,17 @@ class Results:
 
     @property
     def facts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the machine facts of each node, node2 before node10."""
+        """Return host -> its machine facts, node2 before node10."""
         return self._facts[0]
 
     @property
     def damaged_facts(self) -> Mapping[str, str]:
-        """Return node -> why its facts are damaged."""
+        """Return host -> why its facts are damaged."""
         return self._facts[1]
 
     @cached_property
     def _facts(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-        """Return node -> its facts, and node -> why its facts are damaged."""
+        """Return host -> its facts, and host -> why its facts are damaged."""
         return records.survey_facts(self.directory)
 
     @cached_property
@@ -230,9 +230,9 @@ class Results:
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
 
-        Facts are searched by host, then by the node's name in Slurm without its domain, then by the node as a host:
-        another node's host may have that name. If none of them has facts but the campaign has the facts of a
-        single machine, these are returned. Otherwise the result is empty.
+        Facts are searched by ``host``, then by the node's name in Slurm without its domain, and then by a host with
+        the name of the node. That comes last, because it may be the host of another node. If none of them has facts
+        but the campaign has the facts of a single machine, these are returned. Otherwise the result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:

@@ -262,7 +262,7 @@ Groups = dict[str, list[list[str]]]
 MACHINE = ROOT / "reports" / "machine.yaml"
 """Templates of the facts of a machine: group -> name of a fact -> template."""
 BOX = "On page one"
-"""Group of templates that the box on page one shows."""
+"""Name of the group in ``MACHINE`` whose facts stand in the box on page one."""
 UNREAD = "What could not be read, and how to supply it"
 HOST = "Host"
 """Fact that is left out for several nodes, because the nodes' names state it."""
@@ -292,8 +292,8 @@ def facts_of(frames: CampaignFrames) -> dict[str, dict[str, Any]]:
 def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
     """Return a list with one entry: the facts of a single node, or the merged facts of several, see ``alike``.
 
-    The list is empty without facts. It is also empty for numbers that a report printed: page one has what the report
-    says of the machine.
+    The list is empty without facts. It is also empty if the numbers were read from a printed report: page one then
+    has what that report says of its machine.
     """
     if frames.printed_in:
         return []

@@ -271,6 +271,7 @@ def plot_matrices(figure: Picture) -> Figure:
     for (node, _), rows in figure.own.groupby(["node", "workload"], sort=False):
         members = list(schema.lines(rows))
         values: dict[tuple[int, int], float] = {}
+        # Each row has a part of the matrix.
         for row in members:
             values |= matrix_of(figure.own_runs[row.point])
         field = pd.Series(values).unstack() * figure.table.factor

@@ -133,10 +133,10 @@ def lone_limits(frames: CampaignFrames) -> list[str]:
 
 def slow_nodes(frames: CampaignFrames) -> list[str]:
     """Return the slow nodes."""
-    return sorted(set(lines_of_nodes(frames)["name"]), key=natural)
+    return sorted(set(lines_of_slow_nodes(frames)["name"]), key=natural)
 
 
-def lines_of_nodes(frames: CampaignFrames) -> pd.DataFrame:
+def lines_of_slow_nodes(frames: CampaignFrames) -> pd.DataFrame:
     """Return the lines of ``frames.fleet`` on slow nodes, not those on other things.
 
     A line with a ``table`` is on a node whose pairs of nodes are slow in this table.
@@ -158,7 +158,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     paragraphs = [*promised, *lone_limits(frames), *slow_gpus(frames)]
     for reason, nodes in alike(frames):
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
-    if lines_of_nodes(frames).empty:
+    if lines_of_slow_nodes(frames).empty:
         paragraphs.append(all_clear(frames))
     paragraphs.append(unjudged(frames))
     beyond = frames.campaign["rule"]["beyond"]
@@ -188,7 +188,7 @@ def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
 
     Nodes that are slow only in pairs are left out, because the findings of the tables name them.
     """
-    nodes = lines_of_nodes(frames)
+    nodes = lines_of_slow_nodes(frames)
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for node in schema.lines(nodes[nodes["table"].eq("")]):
         groups[node.subsystem, " ".join(json.loads(node.reasons))].append(node)
@@ -274,7 +274,7 @@ def slow_rows(frames: CampaignFrames) -> Iterator[Line]:
 
     Rows of pairs of nodes are left out.
     """
-    nodes = lines_of_nodes(frames)
+    nodes = lines_of_slow_nodes(frames)
     nodes = nodes[nodes["table"].eq("")].reset_index(drop=True)
     # The slowest node is first in ``frames.fleet``: the number of a node's line is its place.
     order = nodes.assign(node=nodes["name"], order=nodes.index)[["node", "subsystem", "order"]]

@@ -1,4 +1,4 @@
-"""The tables of a layout: rows under the headings and in the lines and order of the layout."""
+"""The tables of a layout, which sets their headings, their lines and the order of the lines."""
 
 from __future__ import annotations
 
@@ -199,7 +199,8 @@ def value_column(
     is_chosen = own["workload"].eq(column.where.workload or own["workload"])
     is_chosen &= own["concurrency"].eq(column.where.concurrency or own["concurrency"])
     chosen = own[is_chosen].drop_duplicates("line")
-    # Choose the numbers by the key ``value`` of the column, then write them with its digits.
+    # Choose the numbers by the key ``value`` of the column: in the unit of the table, which ``factor`` gives, or in
+    # percent (efficiency and interval).
     factor = layout_table.factor
     if name == "theoretical":
         numbers = chosen["limit"] * factor
@@ -211,6 +212,7 @@ def value_column(
         numbers = half_interval(points, instrument).reindex(chosen.index)
     else:
         numbers = points.of(instrument, COLUMNS[name])[chosen.index] * factor
+    # Write them. Limits and values have no digits below the resolution of the measurement.
     if name == "efficiency":
         cells = texts(numbers / 100, percent)
     elif name == "interval":

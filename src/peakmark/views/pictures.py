@@ -138,7 +138,7 @@ def is_swept(rows: pd.DataFrame) -> pd.Series:
 def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> list[Picture]:
     """Return the figures of a table. Some may have no rows.
 
-    If the layout defines figures of the table, they replace the usual lines and bars on paper.
+    If the layout defines figures of the table, they replace the usual lines and bars in the PDF.
     """
     rows = rows_of(frames, table)
     measured = rows[rows["n"].gt(0)]

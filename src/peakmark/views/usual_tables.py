@@ -155,7 +155,7 @@ def measured_column(table: Table, program: Program, points: Points) -> Column:
     steps = points.of(program.instrument, "resolution") * table.factor
     cells = stepped(values, steps, gap=NOT_MEASURED if program is table.own else "")
     name, group = program.heading, of_quantity(table, "Measured")
-    return Column(values, f"{name} {group}", name, group, cells=cells)
+    return Column(values, f"{name} {group}", label=name, group=group, cells=cells)
 
 
 def theoretical_column(table: Table, own: pd.DataFrame) -> Column:

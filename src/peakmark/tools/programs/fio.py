@@ -157,10 +157,10 @@ class Fio(Instrument):
 
 
 def amount_of(cell: Cell) -> int | None:
-    """Return the bytes that all threads of a node read or write; None if the cell runs for a time.
+    """Return the most bytes that all threads of a node read or write; None if only a time limits them.
 
-    With ``fill: new`` they are at most the bytes of the files, even if the cell sets a time. New files are
-    written only once, because a second pass would overwrite them.
+    With ``fill: new`` the size of the files limits them too, even if the cell sets a time: new files are written only
+    once, because a second pass would overwrite them.
     """
     total = common.option_size(cell, "total")
     if cell.options.get("fill") != "new":

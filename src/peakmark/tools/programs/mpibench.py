@@ -26,7 +26,7 @@ BLOCK_MAX = 1 << 30
 LONGEST_WAIT = 10.0
 """Timeout of the ranks, as a multiple of the launcher's, which a busy machine extends by as much."""
 START_S = 4.5
-"""Seconds in which the ranks start and end on a slow cluster, and the start is tried before the first cell.
+"""Seconds that a slow cluster needs to start and end the ranks, and to try the start before the first cell.
 
 On four busy nodes of two shared CPUs a cell took 1.2 to 2.4 s in all, with 0.03 s of measuring.
 """

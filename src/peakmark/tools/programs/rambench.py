@@ -146,7 +146,7 @@ class RamBench(common.Kernel):
         return self.parsed(cell, output)
 
     def estimate(self, cell: Cell) -> Cost:
-        """Return the cost of a cell, whose parts depend on what rambench measures in it."""
+        """Return the cost of a cell: its seconds and bytes depend on what rambench measures."""
         if cell.workload == "C2C":
             return _cost_of_cpu_pairs(cell)
         if cell.workload in LADDERS:
