@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from peakmark.catalogue import HEADLINES, KERNELS, SHAPES, is_together
-from peakmark.comparability import Equipment
+from peakmark.comparability import Equipment, equipment_of
 from peakmark.formatting import format_size
 from peakmark.machine.host import parse_cpu_list
 from peakmark.messages import message
@@ -60,7 +60,9 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
             row = _row(lines, commands, promised)
             if row is not None:
                 known[place] = row
-        equipment = nodes.iloc[0][[*Equipment._fields]].fillna("").to_dict()
+        equipment = Equipment(*nodes.iloc[0][[*Equipment._fields]].fillna(""))
+        if not equipment.cpu:
+            equipment = _shared_equipment(results)
         headlines = _headlines(own[own["place"].isin(known)], nodes)
         listed = []
         # The headlines first, then all other places. A promised value makes its row a headline too.
@@ -68,8 +70,15 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
             row = known[place]
             row["is_headline"] = place in headlines or row["promised"] is not None
             listed.append(row)
-        classes.append({"equipment": equipment, "rows": listed})
+        classes.append({"equipment": equipment._asdict(), "rows": listed})
     return classes
+
+
+def _shared_equipment(results: Results) -> Equipment:
+    """Return what all hosts of a campaign have in common: what is known of cells that any of them measured."""
+    of_hosts = map(equipment_of, results.facts.values())
+    columns = zip(*of_hosts, strict=True)
+    return Equipment(*(values[0] if len(set(values)) == 1 else "" for values in columns))
 
 
 def _headlines(rows: pd.DataFrame, nodes: pd.DataFrame) -> list[str]:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from benchmarks.check import made
 from tests.programs import executable
+from tests.unit import campaign_data
 
-from peakmark import cli
+from peakmark import cli, comparability
 from peakmark.check import command
 from peakmark.check.command import CheckedRow, ClassRow, Try
 from peakmark.machine.host import Host
@@ -242,6 +243,19 @@ def test_of_two_classes_with_this_processor_the_one_with_most_in_common_counts(t
     equal = {"equipment": {**other["equipment"], "memory": node.equipment.memory}, "rows": []}
     path.write_text(json.dumps([other, equal]))
     assert command.read_class(tmp_path, node)[1] == []
+
+
+def test_cells_of_any_node_have_the_equipment_that_all_hosts_share(tmp_path):
+    facts = campaign_data.node_facts()
+    other = {**facts, "os": {"kernel": "0.1"}}
+    records = [
+        *campaign_data.runs("cpubench", "DP", 4e10),
+        *campaign_data.runs("cpubench", "SP", 8e10, host="node2"),
+    ]
+    campaign_data.write(tmp_path, records, machines={"node1": facts, "node2": other})
+    (known,) = expectations.list_classes(build.load(tmp_path), Results.read(tmp_path))
+    shared = comparability.equipment_of(facts)
+    assert known["equipment"] == shared._replace(kernel="")._asdict()
 
 
 @pytest.fixture
