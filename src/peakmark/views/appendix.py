@@ -60,6 +60,7 @@ def describe_method(frames: CampaignFrames, layout: Layout | None) -> dict[str, 
     config = frames.campaign["config"]
     seconds = config.get("seconds", 1)
     scale = config.get("scale", 1)
+    # Scale as the plan does: a scaled time is at least SHORTEST_S. An unscaled one may be shorter.
     if scale != 1:
         seconds = float(significant(max(seconds * scale, SHORTEST_S)))
     advice = TEXT["longer"] if seconds < 1 else ""
@@ -119,6 +120,7 @@ def list_programs(frames: CampaignFrames, layout: Layout | None) -> list[list[st
     for name, versions in known.items():
         title = titles.get(name, name)
         lines += [[title, *line] for line in sorted(versions)]
+        # The campaign did not ask for a program of which the plan has no cell: it is not missing.
         why = campaign["empty"].get(name, NOT_PLANNED)
         if not versions and name in chosen and why != NOT_PLANNED:
             lines.append([title, MISSING, why])
@@ -321,7 +323,7 @@ def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         value, names = next(iter(names_by_value.items()))
         if len(names) == len(nodes):
             groups[title].append([what, value])
-        elif what != HOST:
+        elif what != HOST:  # the names of the nodes state it
             different.append([what, values_with_nodes(names_by_value)])
     if different:
         groups["What differs between the nodes"] = different
@@ -374,9 +376,9 @@ def rendered(lines: Mapping[str, Template], facts: Facts) -> list[list[str]]:
 
 
 def box(frames: CampaignFrames) -> list[list[str]]:
-    """Return name and text of the lines on the machine on page one.
+    """Return the lines of page one's box on the machine, each as [name of a fact, text].
 
-    For several nodes, a line that differs lists the values with their nodes.
+    For several nodes, a fact that differs lists its values with their nodes.
     """
     found, clocks = [], highest_clocks(frames)
     for host, facts in facts_of(frames).items():

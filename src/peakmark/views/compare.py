@@ -75,11 +75,14 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
     # may have measured the same. Other settings and facts make the rows not comparable.
     is_of_another = rows["trust"].eq(Trust.NO) & rows["wrong_codes"].eq("")
     rows = rows.assign(trust=rows["trust"].mask(is_of_another, str(Trust.OK)))
-    # Each percentile of a row is a row of the dataset. Rows and values have the same order.
+    # The value of a row (the empty name in ``PERCENTILES``) and each of its percentiles are rows of
+    # the dataset. ``parts`` and ``values`` have the same order.
     parts, values = [], []
     for percentile in PERCENTILES:
         column = percentile or "value"
         part = rows[rows[column].notna()].assign(percentile=percentile)
+        # An area that the node chose may be one that the configuration also names: then a row has
+        # two runs of each repetition, of which the last counts.
         of_runs = runs.pivot_table(column, ROW, "repetition", aggfunc="last")
         parts.append(part)
         values.append(of_runs.reindex(pd.MultiIndex.from_frame(part[ROW])))
@@ -95,7 +98,11 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
 
 
 def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> pd.DataFrame:
-    """Add the columns ``threads`` and ``facts`` to rows, and set a missing block size to 0."""
+    """Add the columns ``threads`` and ``facts`` to rows, and set a missing block size to 0.
+
+    ``threads`` is the word of the configuration, such as ``cores``, or the number if there is no
+    word.
+    """
     threads = [str(row.concurrency_word or row.concurrency) for row in rows.itertuples()]
     # The hosts of the runs of each row: that of the program, and that of its server if there is one.
     ends = runs.melt(ROW, ["host", "server_host"], value_name="end")
@@ -107,7 +114,11 @@ def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> p
 
 
 def facts_of(row: Any, known: FactsOfHosts) -> dict[str, str]:
-    """Return the settings of a row, its recorded facts, and those of its hosts, by title."""
+    """Return the settings of a row, its recorded facts, and the facts of its hosts: title -> text.
+
+    Of facts with one title, that in the row's own records (``recorded``) counts.
+    """
+    # A row without runs has no hosts: its cell of the joined column ``ends`` is NaN.
     hosts = row.ends if isinstance(row.ends, frozenset) else frozenset()
     facts: dict[str, str] = json.loads(row.settings or "{}")
     facts |= known.facts_of_row(hosts, row.subsystem, row.instrument)
@@ -223,8 +234,8 @@ def compare(
         - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``; a correct value of another
           thing than the row's name says, such as loopback, is ``ok``: both campaigns may have measured it;
         - ``differ``: settings and facts that differ, sentences by title;
-        - ``change``, ``half``, ``p``: logarithm of B / A, half the width of its interval, p-value. A
-          positive change is worse in a table of times;
+        - ``change``, ``half``, ``p``: logarithm of B / A, half the width of its 95 % interval
+          (``FALSE_DISCOVERIES``), p-value. A positive change is worse in a table of times;
         - ``verdict``: ``better`` or ``worse`` if the change is significant and larger than the
           tolerance; ``cannot tell`` with too few values; ``not comparable`` if a fact in ``differ``
           matters.
@@ -470,6 +481,7 @@ def remarks(found: CampaignComparison) -> list[str]:
             f"trust is care or no: {plural(int(is_doubtful.sum()), 'row')}:"
             " read the warnings in the reports before you believe a verdict"
         )
+    # 3 repetitions: two samples of 3 values have ``statistics.FEWEST_FREEDOM`` degrees of freedom.
     few = int(pairs["verdict"].eq("cannot tell").sum())
     if few:
         sentences.append(

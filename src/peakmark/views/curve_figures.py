@@ -58,7 +58,8 @@ def plot_ladder(figure: Picture) -> Figure:
     members: dict[str, list[Line]] = defaultdict(list)
     caches: dict[str, float] = {}
     for row in schema.lines(figure.own):
-        # The variant is a level and a kind of pages, such as l2-huge. On a GPU, pages are of one kind.
+        # The variant is a level and a kind of pages, such as l2-huge. On a GPU, pages are of one
+        # kind: the variant is a level, and one thread of the GPU walks the ladder.
         level, _, pages = row.variant.partition("-")
         name = f"{pages} pages" if pages else "one thread"
         if row.node != "any":
@@ -152,7 +153,7 @@ def plot_roofline(figure: Picture) -> Figure:
     # The table whose rows are flat roofs: cpu or gpu.
     is_flat = rows["table"].isin(RATES)
     rates = BY_NAME[rows.loc[is_flat, "table"].iloc[0]]
-    uses = USES[rates.name]
+    uses = USES[rates.name]  # ends of the horizontal axis, in operations per byte
     lines: list[dict[str, Any]] = []
     for threads, of_threads in rows.groupby("concurrency", sort=False):
         # The highest flat roof, in operations per second, and the highest bandwidth, in bytes per second. Roofs end
@@ -164,13 +165,14 @@ def plot_roofline(figure: Picture) -> Figure:
         if pd.isna(steepest):
             steepest = rate / uses[0]
         panel = Labels(rates).many(int(str(threads)))
-        # The triad's dots are drawn as runs. Bandwidth times operations per byte gives operations per second.
+        # The triad's dots, at ``TRIAD_USE`` operations per byte, are drawn as runs. Bandwidth times
+        # operations per byte gives operations per second.
         is_triad = of_threads["workload"].eq(TRIAD)
         for row in schema.lines(of_threads[is_triad]):
             dot = {"panel": panel, "name": f"_{roof_name(row)}", "line": "", "kind": "run"}
             height = row.value * TRIAD_USE * rates.factor
             lines.append({**dot, "x": TRIAD_USE, "y": height})
-        # Of a cache level, only the first row is a roof, see ``pictures.roofs``.
+        # Of a cache level, only the first row is a roof: ``pictures.roofs`` puts the fastest first.
         is_roof = is_rate | ~of_threads.duplicated(["table", "cache_level"])
         for row in schema.lines(of_threads[is_roof]):
             # A name behind "_" is in no legend: it stands at the roof.
@@ -208,9 +210,10 @@ def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> 
         number = of_end["y"].pct_change().gt(NEAR).cumsum()
         for _, near in of_end.groupby(number):
             height = near["y"].max()
-            above = "center" if across == least else "top"
+            # Which part of the text is at the height of the roof.
+            anchor = "center" if across == least else "top"
             if height == corners["y"].max():
-                above = "bottom"
+                anchor = "bottom"
             names = ", ".join(near["name"].str.removeprefix("_"))
             axis.text(
                 near["x"].max(),
@@ -218,7 +221,7 @@ def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> 
                 f"{names} ",
                 fontsize=figure_style.SMALL,
                 ha="right",
-                va=above,
+                va=anchor,
             )
 
 
@@ -290,7 +293,7 @@ def plot_matrices(figure: Picture) -> Figure:
 
 
 def plot_links(figure: Picture) -> Figure:
-    """Draw a heat map for each point of pairs of nodes.
+    """Draw a heat map of the pairs of nodes for each ``place``, which is a point without its nodes.
 
     Nodes are in the order of the topology: first the nodes below the largest switch, then the nodes below the
     next smaller switch.

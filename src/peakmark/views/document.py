@@ -44,11 +44,14 @@ PACKED = "text"
 
 
 def build(frames: CampaignFrames, packed: Path | None = None) -> dict[str, Any]:
-    """Return key -> content of each part of the report, without the extents of its figures.
+    """Return key -> content of each part of the report.
+
+    ``rendering.collect`` adds the key ``figures`` with the sizes of the figures.
 
     Args:
         frames: the campaign.
-        packed: folder of the author's chapters in a bundle, which counts if it exists.
+        packed: folder of the author's chapters in a bundle. If it exists, it replaces the folder of
+            ``report.text``.
     """
     layout = layout_tables.layout_of(frames)
     arranged = layout_tables.for_print(frames, layout)
@@ -86,7 +89,7 @@ def describe(frames: CampaignFrames, machine: str) -> dict[str, Any]:
     if newest.timestamp():
         day = date(newest)
     else:
-        # Numbers that others published do not tell when they were measured.
+        # Records without a time hold numbers that others published.
         day = "" if campaign["times"]["records"] else "nothing measured yet"
     authors = authors_of(report)
     return {
@@ -216,6 +219,8 @@ def build_chapters(
             before.append(chapter)
         elif key not in SUBSYSTEMS:
             behind.append(chapter)
+    # ``instruments`` also has the references: the chapter describes only peakmark's kernels among
+    # them.
     of_kernels = []
     if has_text:
         of_kernels = kernels(set(frames.campaign["instruments"]) & set(KERNELS.values()))

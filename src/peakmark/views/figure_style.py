@@ -75,7 +75,8 @@ MARKERS = "os^DvP"
 def look(position: int, is_open: bool = False) -> Look:
     """Return the look of a program or workload by its position; peakmark's kernel is at position 0.
 
-    From position 6 on, the colours repeat with other markers.
+    From position 6 on, the colours repeat with other markers. The face of a marker that ``is_open``
+    is white.
     """
     # As many markers as colours: without a shift, a repeated colour would repeat its marker too.
     repetition, place = divmod(position, len(COLOURS))
@@ -169,7 +170,8 @@ def finish(
         labels: labels of the horizontal and the vertical axis.
         columns: number of panels side by side.
         height: height of a panel, in inches.
-        share: width of a panel, as a share of ``WIDTH``.
+        share: width of a panel, as a share of ``WIDTH``. The figure is wider by 0.1 of ``WIDTH``
+            for what is beside its panels.
     """
     lines = math.ceil(len(grid.axes.flat) / columns)
     width = WIDTH * min(1.0, share * columns + 0.1)
@@ -216,6 +218,8 @@ def vertical_label(table: Table, value: str = "measured") -> str:
     """
     if value == "efficiency":
         return "% of the limit"
+    # The factor from SI units decides the unit, such as GB/s for 1e-9. Without an entry, use that
+    # of the headings.
     unit = UNITS.get((table.unit, table.factor), table.shown)
     if value == "deviation":
         return f"Standard deviation ({unit or table.quantity})"

@@ -59,11 +59,11 @@ def headline(frames: CampaignFrames) -> str:
 
 
 def exit_code(frames: CampaignFrames) -> ExitCode:
-    """Return the exit code of ``fleet --fail-on slow``.
+    """Return the exit code of ``fleet --fail-on slow``. The first case that holds counts:
 
     - DIFFERENT: a node is slow, or a promised value is missed.
-    - CANNOT_TELL: neither is the case, but it cannot be told whether a node is slow.
-    - DIFFERENT: no node is slow, but one has a limit that other nodes of its class do not have.
+    - CANNOT_TELL: it cannot be told whether a node is slow.
+    - DIFFERENT: a node has a limit that other nodes of its class do not have.
     - GOOD: otherwise.
     """
     of_promises, _ = judge_promises(frames)
@@ -226,6 +226,7 @@ def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
 
 def unjudged(frames: CampaignFrames) -> str:
     """Return a sentence on the nodes without a verdict; empty if every node has one."""
+    # ``any`` stands for any node of a class: it is no node that could be judged.
     is_unjudged = frames.nodes["judged"].eq(0) & frames.nodes["node"].ne("any")
     names = sorted(frames.nodes.loc[is_unjudged, "node"], key=natural)
     if not names:
@@ -288,7 +289,9 @@ def line_of(row: Line) -> list[str]:
     # The table with the unit in which the value is readable.
     table = Labels.of(row).table.fitted([row.value])
     labels = Labels(table)
-    factor = 1 - row.behind  # the node's value divided by its class's value
+    # A row is behind its class by its median, also where a layout prints means (``value``). Compute
+    # the median of the class from it: the factor is the node's median divided by that of its class.
+    factor = 1 - row.behind
     if BY_NAME[row.table].lower_is_better:
         factor = 1 + row.behind
     return [

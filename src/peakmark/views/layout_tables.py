@@ -219,7 +219,7 @@ def value_column(
         cells = texts(numbers, two_digits)
     elif name == "deviation":
         cells = texts(numbers, three_digits)
-    else:
+    else:  # no digits below the resolution of the program's output
         steps = points.of(instrument, "resolution")[chosen.index] * factor
         cells = stepped(numbers, steps)
     # Say where peakmark's kernel measured nothing. In other columns, such a cell stays empty.
@@ -238,6 +238,8 @@ def run_of(frames: CampaignFrames, column: LayoutColumn) -> pd.Series:
 
     Layouts count repetitions from 1, records from 0.
     """
+    # An area that the node chose may be one that the configuration also names: then a point has two
+    # runs of one repetition, of which the last counts.
     runs = frames.runs
     is_run = runs["instrument"].eq(column.instrument) & runs["repetition"].eq(column.run - 1)
     values = runs[["point", "value"]][is_run & runs["kept"]]
@@ -255,14 +257,18 @@ def half_interval(points: Points, instrument: str) -> pd.Series:
 
 
 def efficiency(column: LayoutColumn, points: Points) -> pd.Series:
-    """Return the shares of the limit in percent, by the layout's formula if there is one."""
+    """Return the share of the limit of each point in percent.
+
+    A column with a ``formula`` has the percentage by which the value is below the limit instead:
+    layouts have no other formula than ``100 - 100 * measured / theoretical``.
+    """
     limit = points.own["limit"]
     # Where ``rows`` has no efficiency, as for a wrong value, the layout prints none either.
     has_share = points.of(column.instrument, "efficiency").notna()
     measured = points.of(column.instrument, "value").where(has_share)
     if column.formula is not None:
         return 100 - 100 * measured / limit
-    if points.own["unit"].eq("s").any():
+    if points.own["unit"].eq("s").any():  # times: the limit is the shortest
         return 100 * (limit / measured)
     return 100 * (measured / limit)
 

@@ -111,7 +111,7 @@ def draw(
     last = grid.axes.flat[-1]
     if len(dashes) > 1:
         for line, each in dashes.items():
-            style = (0, each) if each else "-"
+            style = (0, each) if each else "-"  # matplotlib takes (offset, lengths of dash and gap)
             last.plot([], [], color=figure_style.QUIET, linestyle=style, label=line)
     if shown["kind"].eq("limit").any():
         last.plot([], [], label="limit", **figure_style.LIMIT)
@@ -183,6 +183,8 @@ def plot(figure: Picture) -> Figure:
     if value == "measured":
         shown = pd.concat([shown, *runs_and_limits(figure, rows)], ignore_index=True)
     height = USUAL_HEIGHT if figure.drawing is None else LAYOUT_HEIGHT
+    # Panels share the vertical axis, except those of the CPU, whose workloads differ by the size of
+    # their operands.
     is_shared = is_together or figure.table.subsystem != "cpu"
     drawn, axes = draw(
         shown, labels, looks, has_own_limits=is_together, height=height, sharey=is_shared
@@ -283,7 +285,7 @@ def named_rows(figure: Picture, across: str, other: str) -> pd.DataFrame:
 def variant_name(table: Table, variant: str) -> str:
     """Return the name of a row's variant in figures; empty for the usual variant."""
     label = table.variant_label(variant)
-    # The default engine of a disk is not named before a number of nodes.
+    # A label such as "psync, 4 nodes" becomes "4 nodes": psync is the default engine of a disk.
     return VARIANTS.get(label, label.removeprefix("psync, "))
 
 
@@ -304,9 +306,9 @@ def full_name(labels: Labels, row: Line) -> str:
 def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     """Add the columns ``panel`` and ``line``, which the docstring of this module explains.
 
-    The column ``other_place`` of ``named_rows``, which is not on the axis, is a block size or a number of
-    threads. Each of its values has its own panels, or its own dashes if there would be more than
-    ``MAX_PANELS``. In bars it is shown by the shade instead.
+    The horizontal axis shows block sizes or numbers of threads; ``other_place`` of ``named_rows``
+    is the other of these two. Each value of ``other_place`` has its own panels, or its own dashes
+    if there would be more than ``MAX_PANELS`` panels. In bars it is shown by the shade instead.
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads = distinct["full_name"].nunique()

@@ -123,7 +123,11 @@ def is_cached(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_over_blocks(rows: pd.DataFrame) -> bool:
-    """Return whether the rows of a workload have more block sizes than concurrencies."""
+    """Return whether a figure of the rows is over block sizes; otherwise it is over concurrencies.
+
+    Block sizes and concurrencies are counted for each workload, and the larger sum decides. If the
+    sums are equal, the figure is over block sizes, unless there is only one.
+    """
     blocks = rows[["workload", "block_bytes"]].drop_duplicates()
     counts = rows[["workload", "concurrency"]].drop_duplicates()
     return blocks["block_bytes"].nunique(dropna=False) > 1 and len(blocks) >= len(counts)
@@ -159,8 +163,10 @@ def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> 
 def is_on_paper(table: Table, kind: str, rows: pd.DataFrame) -> bool:
     """Return whether the PDF has a usual figure.
 
-    It has either the strip of rows or the lines over threads or blocks. Lines are printed if there are
-    enough points, unless every row has a limit. A strip of times shows no more than their table.
+    It has either the strip of rows or the lines over threads or blocks. Lines are printed if there
+    are enough points, unless every row has a limit: the strip then shows all rows as shares of
+    their limits. A strip of times shows no more than their table. Figures of other kinds are always
+    printed.
     """
     has_lines = bool(is_swept(rows).any()) and not has_limits(rows)
     if kind == "strip":

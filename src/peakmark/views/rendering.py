@@ -157,7 +157,8 @@ def _typeset(folder: Path, data: Mapping[str, Any]) -> bytes:
     (folder / "fonts").mkdir()
     shutil.copy(shipped / "DejaVuSans.ttf", folder / "fonts")
     when = datetime.fromisoformat(data["meta"]["newest"])
-    # Group 1 is an escaped backslash and stays. A control character becomes the replacement character.
+    # An escape of a control character in JSON becomes the replacement character. Group 1 of the
+    # match is an escaped backslash instead, which stays.
     text = _CONTROL.sub(lambda match: match[1] or "\ufffd", json.dumps(data, ensure_ascii=False))
     (folder / "data.json").write_text(text, encoding="utf-8", errors="replace")
     try:
@@ -206,6 +207,9 @@ def html_page(report: ReportContent) -> bytes:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # The template prints a link of the author as text unless it is a ``web_link``. ``digest`` is
+    # for the page's content security policy, which allows only a style and scripts with these
+    # checksums.
     environment.tests["web_link"] = lambda address: address.startswith(LINKS)
     environment.filters |= {
         "anchor": lambda title: re.sub(r"\W|_", "-", title.lower()),

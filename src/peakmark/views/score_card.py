@@ -109,7 +109,8 @@ class CardLine:
 def card_lines(frames: CampaignFrames) -> list[CardLine]:
     """Return the card's lines for all headlines that the campaign planned to measure, in their groups.
 
-    A solution of HPL of less than a minute is in its table only.
+    Of several classes of nodes, a line has the largest that the headline has rows of. A solution of
+    HPL of less than a minute is in its table only.
     """
     # Only the headlines of HPL name an instrument.
     is_small = frames.warnings["code"].eq("small-solve")
@@ -138,10 +139,12 @@ def rows_of_headlines(frames: CampaignFrames) -> Iterator[tuple[Headline, pd.Dat
         if not rows.empty:
             planned[headline] = rows
     covered = {headline.table for headline in planned}
-    for name in UNITS:
+    for name in UNITS:  # the tables of rates
         if name not in covered and frames.rows["table"].eq(name).any():
             headline = headline_of(frames, name)
             planned[headline] = rows_of_headline(frames.rows, headline)
+    # Of all rows of a headline, choose one for each node, such as the largest block with the most
+    # threads.
     for headline, rows in planned.items():
         chosen = choose(rows, headline, frames.nodes)
         if not chosen.empty:
@@ -266,6 +269,7 @@ def amount(value: float | None, unit: str) -> str:
 
 def place_of(row: Line, measured: Sequence[Line]) -> str:
     """Return the number of threads and, for several nodes, of nodes: ``8 threads, 16 nodes``."""
+    # The number behind a word such as ``cores`` is 0 until a node has measured the row.
     words = Labels.of(row).many(row.concurrency) if row.concurrency else row.concurrency_word
     if len(measured) < 2:
         return str(words)
@@ -489,7 +493,8 @@ def card_table(card: list[Mapping[str, Any]]) -> Table:
     table.add_column("trust")
     for line in card:
         trust = Text(f"{line['trust']} ", style=COLOURS[line["trust"]])
-        # Without the space, the line cannot break before the sign.
+        # Rich breaks a line at a no-break space too: leave it out, to keep the sign with its
+        # number.
         trust.append(line["reason"].replace("\u00a0%", "%"))
         table.add_row(Text(line["title"]), Text(line["text"]), line["share_text"], bar(line), trust)
     return table
@@ -605,7 +610,8 @@ def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat with the number of rows for care whose values other activity may have changed.
 
-    Rows whose other runs confirm the value are left out, because sentences compare these runs.
+    Rows whose undisturbed runs confirm the value are left out: their warnings do not lower the
+    trust, and ``is_disturbance`` leaves out such warnings.
     """
     careful = measured[measured["trust"].eq(Trust.CARE)]
     warnings = frames.warnings[schema.is_disturbance(frames.warnings)]
@@ -645,6 +651,8 @@ def cores_used(runs: pd.DataFrame, row: Line) -> tuple[int, int]:
     Both are 0 if they are unknown.
     """
     is_of_row = runs["point"].eq(row.point) & runs["instrument"].eq(row.instrument)
+    # A run states the cores that the job was given together with those of the node, which may be
+    # unknown.
     known = runs[is_of_row & runs["kept"]].dropna(subset=["placed_cores", "allowed_cores"])
     pairs = zip(known["placed_cores"], known["node_cores"].fillna(0), strict=True)
     used, cores = max(pairs, default=(0, 0))

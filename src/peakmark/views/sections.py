@@ -117,6 +117,7 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     for finding, names in findings_with_points(frames, table):
         fitting = parts_with(names, parts, tables)
         (fitting or parts)[-1]["findings"].append(finding)
+    # The CPU's roofline is on page one, see ``overview``.
     found = pictures.pictures_of(frames, table, layout)
     add_pictures(parts, tables, [each for each in found if each.name != ROOFLINE])
     # Formulas stand below each table, or once below all tables of a layout: there if some rows are outside of the
@@ -234,6 +235,8 @@ def formula_of(own: Line, with_reason: bool) -> Formula:
     sources = []
     if own.limit_kind != "none":
         sources = json.loads(own.limit_sources or "[]")
+    # The kind is bound or unknown; of a known limit it is its origin, such as measured clock or
+    # site file.
     origin = ORIGINS.get(own.limit_origin, own.limit_origin)
     kind = KINDS.get(own.limit_kind, origin)
     return Formula("; ".join(filter(None, texts)), own.limit_detail, kind, tuple(sources))

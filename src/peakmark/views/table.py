@@ -88,7 +88,10 @@ def stepped(values: pd.Series, steps: pd.Series, gap: str = "") -> pd.Series:
 
 
 def csv(columns: Iterable[Column]) -> pd.DataFrame:
-    """Return the content of a CSV file: values with full precision under their headings."""
+    """Return the content of a CSV file: values with full precision under their headings.
+
+    A column without ``heading`` is left out: only pages show it.
+    """
     return pd.DataFrame({each.heading: each.values for each in columns if each.heading})
 
 
@@ -206,6 +209,8 @@ def show(
             continue
         cells = column.texts
         if column.once and len(cells) > 1 and len(set(cells)) == 1:
+            # Leave out the sentence on a variant that is the default, or that the title of the
+            # table names.
             if cells[0] not in UNPRINTED_VARIANTS:
                 once.append(column.once.format(cells[0]))
         elif any(cells) or not cells:

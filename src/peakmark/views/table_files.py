@@ -152,6 +152,7 @@ def runs_frame(frames: CampaignFrames) -> pd.DataFrame:
     left_out = in_time["disturbed"].mask(in_time["above_limit"], "above-limit")
     warnings = in_time["program_warnings"].map(joined)
     shown = in_time.assign(left_out=left_out, warnings=warnings)[list(RUNS)]
+    # The columns ``measured_*`` keep the recorded values; the file has shorter names for them.
     return shown.rename(columns=lambda name: name.removeprefix("measured_").removesuffix("_bytes"))
 
 

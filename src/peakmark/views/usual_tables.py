@@ -68,7 +68,7 @@ def columns_of(table: Table, points: Points) -> list[Column]:
     columns += [measured_column(table, program, points) for program in table.series]
     columns.append(theoretical_column(table, own))
     columns += [efficiency_column(table, program, points) for program in table.series]
-    if table.name == "cpu":
+    if table.name == "cpu":  # rates of the CPU follow its clock
         columns += clock_columns(own)
     efficiency = parallel_efficiency(own)
     if efficiency.notna().any():
@@ -133,6 +133,8 @@ def key_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     label = f"{capitalised(table.counted)}s"
     yield Column(counts, "Concurrency", label, form=str)
     if block:
+        # A row whose block is 0 or missing gets the text ``unsized``. The CSV file has ``1MiB``, a
+        # page ``1 MiB``.
         sizes = own["block_bytes"].mask(own["block_bytes"].eq(0))
         values = texts(sizes, format_size).replace("", table.unsized)
         cells = texts(sizes, size).replace("", table.unsized)
@@ -243,7 +245,7 @@ def file_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     if table.subsystem == "network":
         yield Column(own["clients"], "Client")
         yield Column(own["servers"], "Server")
-    if "notes" in own:
+    if "notes" in own:  # ``table_files.table_frame`` adds the notes for the CSV file only
         yield Column(own["notes"], "Notes")
 
 
