@@ -81,6 +81,7 @@ def _observe(host: Host, cpu: Facts, cpubench: Path | None) -> None:
     cpu["energy"] = printed.get("energy_of")
     if printed and cpu["energy"] is None:
         host.missing("cpu.energy", hardware.how_to_read_energy(host))
+    # cpubench measures the clock before its run and after it.
     if printed.get("clock_hz_before"):
         cpu["clock_hz"]["observed"] = printed["clock_hz_before"]
         cpu["clock_source"]["observed"] = "dependent chain timed by cpubench, one thread"
@@ -96,7 +97,7 @@ def cached(
 ) -> Facts:
     """Return the facts of this machine from ``folder/<host>.json``, which the first call writes.
 
-    The limits and the number of the job are read again in every call. The disk is read again only if
+    The limits, and the partition and the node in Slurm, are read again in every call. The disk is read again only if
     ``scratch`` is another directory, because reading it starts programs. A damaged or edited file is
     moved below ``set-aside/``, and the facts are collected again.
 
@@ -133,6 +134,7 @@ def _stored(path: Path) -> Facts | None:
     try:
         return records.read_facts(path)
     except RecordError as error:
+        # ``path`` is machine/<host>.json in the folder of the campaign.
         aside = records.set_aside_facts(path.parent.parent, path.stem)
         tell(f"{error}: collected again, the old file is kept in {aside}")
         return None

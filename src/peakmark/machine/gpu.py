@@ -53,9 +53,9 @@ _SHARED = (
 
 @cache
 def survey() -> tuple[int, str]:
-    """Return (number of GPUs that a program finds on this machine, reason why it finds none).
+    """Return (number of GPUs that the driver gives to programs of this machine, reason why it gives none).
 
-    The reason is meaningless if there are GPUs.
+    The reason is meaningless if there are GPUs. ``_COUNT_PROGRAM`` asks the driver.
     """
     library = os.environ.get("PEAKMARK_LIBCUDA", LIBRARY)
     command = [*_environment(), sys.executable, "-I", "-S", "-c", _COUNT_PROGRAM, library]

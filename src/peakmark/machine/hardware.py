@@ -244,6 +244,7 @@ def _arm_name(implementer: str, part: str) -> str:
 
     ``implementer`` and ``part`` are hexadecimal numbers of the MIDR register, such as ``0x41`` and ``0xd0c``.
     """
+    # This table has the cores of mixed processors. Those of other processors are in the table of microarchitectures.
     for line in data.table("arm_cores"):
         if (line["implementer"], line["part"]) == (implementer, part):
             return line["name"]
@@ -457,11 +458,11 @@ def _udev_modules(host: Host) -> list[dict[str, str]]:
 
 
 def _slowest(modules: list[dict[str, str]]) -> int | None:
-    """Return the configured rate in MT/s of the slowest module, at which all modules run.
+    """Return the configured rate in MT/s of the slowest module, at which all modules run; None if it is unknown.
 
-    Some firmware states the clock in MHz instead of the rate, which is twice the clock. The result is None if a
-    module's number is its clock, half of the rated number, or may be it, because both numbers are below all rates of
-    its type (``_LOWEST_MTS``). A module of unknown type may be of any type.
+    Some firmware states a module's clock in MHz instead of its rate, which is twice the clock. The configured number is
+    taken for a clock if it is half of the rated number, or if both numbers are below all rates of the module's type
+    (``_LOWEST_MTS``). For an unknown type, both must reach the lowest rate of DDR5.
     """
     slowest = None
     for module in modules:

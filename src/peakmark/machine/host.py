@@ -45,7 +45,7 @@ _SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 def run_tool(argv: Sequence[str]) -> str | None:
     """Run a tool, and return its standard output; None if it is missing, fails or takes too long."""
     timeout_s = TOOL_TIMEOUT_S
-    # ``--list`` is an option of gpubench.
+    # Both ask NVIDIA's driver, which may first have to start the GPUs: ``--list`` is an option of gpubench.
     if "nvidia-smi" in argv or "--list" in argv:
         timeout_s = DRIVER_TIMEOUT_S
     try:
@@ -92,6 +92,7 @@ class Host:
                 content = stream.read()
         except (OSError, ValueError):
             return None
+        # Texts of the device tree end with a NUL character.
         return content.decode(errors="replace").strip("\0 \t\r\n") or None
 
     def read_files(self, folder: str, *names: str) -> list[str]:

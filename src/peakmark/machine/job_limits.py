@@ -95,7 +95,10 @@ def _slurm_bytes(name: str) -> int | None:
 
 
 def slurm_job(version: str | None) -> Facts | None:
-    """Return the ``slurm`` part of the facts: version and job; None without Slurm."""
+    """Return the ``slurm`` part of the facts: Slurm's version, partition and name of the node; None without Slurm.
+
+    Outside a job, partition and node are None.
+    """
     job = os.environ.get("SLURM_JOB_ID")
     if not version and not job:
         return None

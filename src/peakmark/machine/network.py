@@ -291,6 +291,7 @@ def local_address(peer: str) -> str:
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
+            # This sends no packet: Linux chooses the route, and with it the local address.
             probe.connect((peer, _DISCARD_PORT))
         except OSError as error:
             raise MeasurementError(

@@ -230,7 +230,7 @@ def _controller(host: Host, name: str) -> tuple[str | None, int | None]:
 
 
 def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
-    """Return the limit of a disk's link at its negotiated speed.
+    """Return (limit in B/s, its formula) of a disk's link at its negotiated speed; (None, None) if it is unknown.
 
     Args:
         host: the machine.
@@ -254,7 +254,7 @@ def _limit(host: Host, interface: str | None, name: str, path: str) -> _Limit:
 
 
 def pcie_limit(speed: str | None, width: str | None) -> _Limit:
-    """Return the limit of a PCI Express link after line coding.
+    """Return (limit in B/s, its formula) of a PCI Express link after line coding; (None, None) if it is unknown.
 
     Args:
         speed: text from sysfs, such as ``16.0 GT/s PCIe``.
@@ -273,7 +273,9 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
 
 
 def _coded(link: str | None, name: str) -> _Limit:
-    """Return the limit of a SATA or SAS link, where 8 of 10 bits are data.
+    """Return (limit in B/s, its formula) of a SATA or SAS link, where 8 of 10 bits are data.
+
+    Both are None if the speed is unknown, or above those with this line coding.
 
     Args:
         link: text from sysfs, such as ``6.0 Gbps``.

@@ -148,7 +148,10 @@ def order(topology: Topology, cpus: Iterable[int]) -> list[int]:
 
 
 def _arrange(locations: Sequence[CpuLocation], levels: Sequence[str]) -> list[CpuLocation]:
-    """Group the locations by the first level, arrange each group by the other levels, and join them."""
+    """Group the locations by the first level, arrange each group by the other levels, and join them.
+
+    ``levels`` are fields of ``CpuLocation``. The largest group comes first.
+    """
     if not levels:
         return list(locations)
     groups: defaultdict[Any, list[CpuLocation]] = defaultdict(list)

@@ -72,7 +72,7 @@ class Coverage:
 
     @property
     def of_cells(self) -> tuple[str, ...]:
-        """Return the workloads of the cells that measure these rows: only ``cell`` (such as ``ALL``), if it is set."""
+        """Return the workloads that a cell may have to measure these rows: only ``cell``, such as ``ALL``, if it is set."""
         return (self.cell,) if self.cell else self.workloads
 
 
@@ -209,7 +209,7 @@ class Measurement(Struct):
     ) -> Measurement:
         """Return a value for the cell's row, or for the row that differs from it only in ``workload``.
 
-        The block of the row is the area that the node chose, if the cell left the choice to the node.
+        The block of the row is the cell's block, or the area that the node chose for a cell without one.
         """
         return cls(
             workload=workload or cell.workload,
@@ -316,7 +316,7 @@ class Instrument:
 
     @property
     def heading(self) -> str:
-        """Return the name of the instrument. Instruments with other spellings override this."""
+        """Return the tool's name in the headings of columns: by default the name of the instrument."""
         return self.name
 
     def on_path(self, choice: str | None = None) -> str | None:
@@ -435,7 +435,10 @@ class Instrument:
         return Command(tuple(argv), limit, env=env, **more)
 
     def server(self, client: Command, argv: Iterable[str]) -> Command:
-        """Return the command that runs ``argv`` as the server of ``client``. It has a longer timeout."""
+        """Return the command that runs ``argv`` as the server of ``client``.
+
+        Its timeout is longer than the client's, so that the client fails first.
+        """
         return Command(tuple(argv), client.timeout_s + _SERVER_MARGIN_S, env=client.env)
 
 
@@ -447,6 +450,7 @@ class _Registry(Mapping[str, Instrument]):
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
+        # ``__init__.py`` is no instrument.
         modules = Path(__file__).with_name("programs").glob("[!_]*.py")
         return tuple(sorted(module.stem.replace("_", "-") for module in modules))
 
@@ -475,7 +479,7 @@ def references() -> dict[str, Instrument]:
 
 
 def present(kernels: Path) -> dict[str, Tool]:
-    """Find the programs on this machine, and return them by name with their versions.
+    """Find peakmark's kernels and the reference tools on this machine, and return them by name with their versions.
 
     Programs that are missing or do not print their version are left out.
 
@@ -526,7 +530,8 @@ def ask(path: str, *arguments: str) -> str:
         raise not_executable(path, str(error.strerror)) from error
     text = (answer.stdout + answer.stderr).decode("utf-8", errors="replace")
     code = answer.returncode
-    # env(1) ends with 126 or 127 if it cannot start a program, and the dynamic loader with 127 without a library.
+    # If ``path`` is env, it ends with 126 or 127 if it cannot start its program. The dynamic loader of any program ends
+    # with 127 if a library is missing.
     if code in (126, 127):
         raise not_executable(path, first_line(text) or f"exit code {code}")
     if code < 0:

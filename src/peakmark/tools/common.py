@@ -560,7 +560,10 @@ def clock_s(cell: Cell, key: str, warmup: float) -> float:
 
 
 def details(output: Output) -> dict[str, Any]:
-    """Return the details of a kernel's value: all scalars in its output except ``_SHARED`` keys."""
+    """Return the details of a kernel's value: all scalars in its output except those that records keep apart.
+
+    Those are ``_SHARED``, such as the version and the value itself.
+    """
     return {
         name: value
         for name, value in output.items()
@@ -613,7 +616,8 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
         if rank >= counts.total():
             break
         # Find the bucket with this rank, its shortest time in ns, and its width: how much longer its longest time
-        # is. The buckets of short times have the width 0. Their width doubles with each further power of two.
+        # is. Up to 2**(SUB_BITS + 1) ns, the bucket is the time, and the width 0. Each further power of two has
+        # 2**SUB_BITS buckets. The shift is the binary logarithm of the number of times in such a bucket.
         index = bisect_left(until, rank)
         bucket = buckets[index]
         count = counts[bucket]

@@ -139,6 +139,7 @@ class Table:
     def takes(self, workload: str, block: int | None) -> bool:
         """Return whether a row with this workload and block belongs to this table."""
         # Random accesses to small records are in the IOPS and latency tables, other records in the throughput table.
+        # META, the only disk workload of SHAPES, has a separate table.
         if self.subsystem == "disk" and workload not in SHAPES:
             is_small = workload in ("RR", "WR") and block is not None and block <= SMALL_RECORD
             if self.metric == "throughput":
@@ -147,9 +148,9 @@ class Table:
         return self.metric in metrics(self.subsystem, workload)
 
     def workload_label(self, workload: str) -> str:
-        """Return the printed workload.
+        """Return the printed workload: with ``is_plain``, its name in ``messages.yaml``, such as INT8 for QP.
 
-        It is ``TCP`` for ``LAT-TCP``: all rows of the table with LAT-TCP are latencies, and differ only in the
+        Otherwise it is ``TCP`` for ``LAT-TCP``: all rows of the table with LAT-TCP are latencies, and differ only in the
         protocol.
         """
         if self.is_plain:
@@ -208,7 +209,10 @@ class Table:
 
 
 def _references(subsystem: str, metric: str) -> Iterator[Program]:
-    """Yield the reference tools that measure a metric, in the order of their columns."""
+    """Yield the reference tools that measure a metric, in the order of their columns.
+
+    No tool comes twice, because only one of its ``rows`` has a given metric.
+    """
     for tool in sorted(references().values(), key=attrgetter("place")):
         for row in tool.rows:
             measured = [metrics(row.subsystem, workload) for workload in row.workloads]

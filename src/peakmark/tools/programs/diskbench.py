@@ -60,7 +60,7 @@ class DiskBench(common.Kernel):
     def check(self, cell: Cell) -> None:
         super().check(cell)
         if cell.workload == META:
-            return
+            return  # it has no records and no engine
         record = common.needed_block(cell)
         _, depth = engine_of(cell)
         common.need_between(cell, "records", record, RECORD_MIN, RECORD_MAX, in_bytes=True)
@@ -133,7 +133,7 @@ class DiskBench(common.Kernel):
             work_s = 2 * _CYCLE_S * nodes
             return Cost(fixed_s=0.5 + clock_s, work_s=work_s, memory_bytes=64 << 20)
         size, total = size_of(cell), common.amount(cell, "total") or 0.0
-        # The buffer of each thread has a record for each request in flight.
+        # The buffer of each thread has a record for each request in flight, and is rounded up to whole huge pages.
         _, depth = engine_of(cell)
         buffer = depth * common.needed_block(cell) + _HUGE_PAGE
         return Cost(
@@ -204,7 +204,7 @@ def engine_of(cell: Cell) -> tuple[str, int]:
     """Return the I/O engine (``psync`` or ``io_uring``), and the number of requests that a thread has in flight.
 
     Raises:
-        Unavailable: the cell's variant is not one of ``VARIANTS``.
+        Unavailable: the cell's variant is neither ``psync`` nor ``io_uring-qdN``.
     """
     variant = disk_variant(cell.variant).base
     match = re.fullmatch(r"io_uring-qd([1-9][0-9]*)", variant)

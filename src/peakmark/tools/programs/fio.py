@@ -75,6 +75,7 @@ class Fio(Instrument):
             )
         engine, depth = engine_of(cell)
         total, seed = amount_of(cell), common.option_number(cell, "seed")
+        # --iomem_align and _HUGE_PAGES place the buffers in huge pages, as diskbench does.
         # --overwrite=1 writes the files before they are measured. With fill: new, the measured writes create them.
         words = (
             f"--name=peakmark --directory=. --bs={record} --size={file_size(cell, 'threads')}"
@@ -106,7 +107,8 @@ class Fio(Instrument):
         return self.command(cell, argv, preparation=preparation, env=_HUGE_PAGES)
 
     def parse(self, cell: Cell, done: Completed) -> Parsed:
-        # Check that fio ran the cell without an error.
+        # Check that fio ran the cell without an error. The error for an output without JSON quotes the first line, so
+        # stderr comes first.
         output = Output.of_json(self.name, done.stderr + done.stdout)
         jobs = output["jobs"]
         if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):

@@ -121,7 +121,7 @@ class GpuBench(common.Kernel):
     def estimate(self, cell: Cell) -> Cost:
         seconds = common.seconds_of(cell) + common.warmup_of(cell)
         if cell.variant == "sustained":
-            seconds += _SETTLE_S
+            seconds += _SETTLE_S  # gpubench waits for a steady rate before it measures
         # A fixed amount of work, whatever seconds the cell sets.
         elif cell.workload == "LADDER-LAT":
             seconds = _LADDER_S
@@ -151,6 +151,7 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
     whole curve.
     """
     l2_bytes = output.number("l2_bytes")
+    # 16 times _L1_BYTES is 512 KiB, twice the L1 cache of an H100.
     clear_ranges = {
         "l1": (0, _L1_BYTES),
         "l2": (16 * _L1_BYTES, l2_bytes / 4),

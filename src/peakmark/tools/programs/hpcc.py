@@ -57,7 +57,8 @@ class Hpcc(osu.Osu):
         return {8: value}
 
     def estimate(self, cell: Cell) -> Cost:
-        # The ring of 2,000,000 B takes as long as 4000 messages of 2,000,000 B in a ping-pong.
+        # All other tests take seconds. Most bits are those of the test of bandwidth in a ring, which takes as long as
+        # 4000 messages of 2,000,000 B in a ping-pong, 6.4e10 bits. A tenth is added.
         return Cost(fixed_s=mpibench.START_S, work_s=5.0, wire_bits=7e10, memory_bytes=1 << 28)
 
 

@@ -125,8 +125,8 @@ class Hpl(Instrument):
         return nodes_of_ranks(cell.variant)
 
     def check(self, cell: Cell) -> None:
-        # ``rows`` has only DP, so the check of the base class would refuse the workload HPL, which no kernel of
-        # peakmark measures.
+        # ``rows`` lists only what a kernel of peakmark measures too. The workload HPL is not among it, so that the base
+        # class would refuse it.
         if cell.workload != HPL:
             super().check(cell)
 
@@ -155,6 +155,7 @@ class Hpl(Instrument):
         # Set the core type with env(1), so that parse finds it in argv.
         core = core_type(workspace.cpu, workspace.isa)
         words = [] if core is None else [f"{_CORE_TYPE_SETTING}{core}"]
+        # The workload HPL starts a process for each socket or core, on one or several nodes; DP starts one process.
         if cell.workload == HPL:
             return self._of_ranks(cell, [*words, tool.path], files, outputs)
         environment = {
@@ -239,6 +240,7 @@ class Hpl(Instrument):
         # Each process sends this number of bits: a part of the matrix, whose elements have 64. One process is assumed
         # on each node. Source: HPL Scalability Analysis,
         # www.netlib.org/benchmark/hpl/scalability.html.
+        # _UPDATES_ON_NODES_S is the time of hpcc's updates through MPI, which ``wall_seconds`` leaves out.
         rows, columns = process_grid(nodes)
         sent = 64.0 * n * n * (3 * rows + columns) / (2 * rows * columns)
         return replace(cost, fixed_s=mpibench.START_S + _UPDATES_ON_NODES_S, wire_bits=sent)
@@ -303,7 +305,7 @@ def process_grid(processes: int) -> tuple[int, int]:
 def size_of_system(cell: Cell, rate: float, memory: int, hpcc: bool) -> int | None:
     """Return the largest N of a cell; None if the time or the memory is too short for two blocks.
 
-    The plan calls this function too, and does not know the sockets: one process is assumed on each node.
+    The plan calls this function too, with a guessed rate, because it does not know the processors.
 
     Args:
         cell: the cell.
@@ -343,8 +345,9 @@ def wall_seconds(n: int, rate: float, hpcc: bool, nodes: int = 1) -> float:
     generate = 4e-8 * n * n / nodes
     if not hpcc:
         return _START_S + solution + generate
-    # Add the other tests, see _MPI_UPDATE_S, with margins of 5 % for the table and 10 % for the time. The table
-    # has the largest power of two in words up to half the matrix, and each word gets 4 updates.
+    # Add hpcc's other tests, whose measured times are at _MPI_UPDATE_S. RandomAccess updates a table: the largest
+    # power of two in words up to half the matrix, with 4 updates per word. Margins: 5 % for the table, 10 % for
+    # the updates through MPI.
     updates = 4.0 * 2.0 ** math.floor(math.log2(max(n * n / 2 * 1.05, 2)))
     # The test through MPI runs twice, the local one four times. Between nodes, updates through MPI wait for the
     # network and may take the longest time at any N. ``estimate`` adds it, and here they count for one node only.
@@ -479,7 +482,8 @@ def _one_test(hpl: str) -> Output:
     Raises:
         ParseError: there is not exactly one test, or it failed or was skipped.
     """
-    tests = {what: count for count, what in _TESTS.findall(hpl)}  # as ``_ONE_PASSED``
+    # Outcome -> number of tests as text, such as ``skipped`` -> ``0``.
+    tests = {what: count for count, what in _TESTS.findall(hpl)}
     if tests.get("skipped", "0") != "0":
         raise ParseError(
             "HPL skipped its test because of illegal input values or too little memory"

@@ -43,6 +43,7 @@ class Imb(osu.Osu):
     header = rb"Intel\(R\) MPI Benchmarks ([0-9]+(?:\.[0-9]+)*)"
 
     def prepare(self, cell: Cell, tool: Tool, workspace: Workspace) -> Command:
+        # Without -npmin, IMB also measures with 2, 4, 8 and so on of the ranks.
         argv = [
             tool.path,
             BENCHMARKS[cell.workload],

@@ -212,6 +212,7 @@ def _several(text: str, cell: Cell) -> Output:
     if in_ops(cell):
         wanted = (str(cell.concurrency), "ops")
     for count, phase, value, unit in _CHILDREN.findall(text):
+        # Versions up to 3.420 print KB.
         if (count, unit.replace("K", "k")) != wanted or phase not in _PHASES:
             raise ParseError(
                 f"IOZone: the cell is not for phase {phase!r} of {count} processes in {unit}/sec"
@@ -222,6 +223,7 @@ def _several(text: str, cell: Cell) -> Output:
 
 def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
     """Yield the measurements of one workload: its throughput, or its IOPS and latency if the cell measures ops."""
+    # The rate of ``phase`` is the value. That of ``other``, which may be empty, is kept in the details.
     phase, other = _WORKLOADS[workload]
     details: dict[str, object] = {"file_bytes": file_size(cell, "processes")}
     if workload.startswith("W"):

@@ -222,7 +222,7 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
         if any(name.endswith("_vsx4") for name in offered):
             offered -= {stem}
     wanted = cell.options.get("isa") or "auto"
-    for isa in _ISAS:
+    for isa in _ISAS:  # the fastest first
         test = stem + isa.suffix
         if isa.name == "vsx":
             test = _on_power(test)
@@ -240,7 +240,10 @@ def plan(cell: Cell, offered: frozenset[str], flags: frozenset[str]) -> Executio
 
 
 def _on_power(test: str) -> str:
-    """Return the name of a kernel in likwid's folder for POWER: ``copy_vsx4_mem`` for ``copy_mem_vsx4``."""
+    """Return the name of a kernel in likwid's folder for POWER.
+
+    It is ``copy_vsx4_mem`` for ``copy_mem_vsx4``, and ``stream_triad_vsx4`` for ``stream_vsx4``.
+    """
     name = re.sub(r"^(\w+)_mem(_vsx4)$", r"\1\2_mem", test)
     return name.replace("stream_", "stream_triad_")
 

@@ -67,7 +67,8 @@ class MpiBench(common.Kernel):
             argv += ["--block", str(cell.block)]
         argv += ["--seconds", common.plain(common.seconds_of(cell)), *self.warmup_option(cell)]
         argv += common.flags(cell, "seed", "cpus")
-        # The ranks give up by themselves only if the end of their launcher has not ended them.
+        # The launcher is ended at the timeout of the command, and usually ends its ranks. Ranks that are left give up by
+        # themselves after LONGEST_WAIT times as long.
         limit_s = LONGEST_WAIT * self.command(cell, argv).timeout_s
         argv += ["--timeout", common.plain(limit_s)]
         return self.command(cell, argv, ranks=cell.concurrency)
@@ -89,8 +90,9 @@ class MpiBench(common.Kernel):
         return Parsed((row,), output["version"], library, tuple(output["warnings"]))
 
     def estimate(self, cell: Cell) -> Cost:
-        # The times of single calls take a tenth of the time more.
-        seconds = 1.1 * common.clock_s(cell, "total", 0.1)
+        # MPI cells always run for a time: none has the option ``total``. A warm-up takes 0.1 s by default. After the
+        # measurement, single calls are timed for a tenth of its time.
+        seconds = 1.1 * common.clock_s(cell, "total", warmup=0.1)
         buffers = 2 * (cell.block or 0)  # of each rank, to send and to receive
         if cell.workload == "ALLTOALL":  # a rank has a block for each rank
             buffers *= self.threads(cell)

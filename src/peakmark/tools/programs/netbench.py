@@ -67,6 +67,7 @@ class NetBench(common.Kernel):
         argv += self.work_option(cell, work)
         argv += self.warmup_option(cell)
         argv += ["--cpus", common.cpu_list(workspace, cell.concurrency), "--port", "{port}"]
+        # TOGETHER is no option of netbench: it says that other pairs of nodes are measured at the same moment.
         if cell.variant not in ("", TOGETHER):
             argv.append(f"--{cell.variant}")
         argv.append("{address}")

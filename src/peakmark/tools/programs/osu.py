@@ -78,6 +78,7 @@ class Osu(Instrument):
         if found or choice:
             return found
         # Without OSU_PATH, ``/`` stands for it, where no program is. A folder may also be the one above ``pt2pt``.
+        # A folder on PATH is ``bin`` below the prefix of an installation.
         prefixes = [Path(folder).parent for folder in os.get_exec_path()]
         folders = [Path(os.environ.get("OSU_PATH", "/")), *(one / _INSTALLED for one in prefixes)]
         for folder in folders:
@@ -114,6 +115,7 @@ class Osu(Instrument):
         if release >= SIZES_SINCE and cell.workload != "BARRIER":
             sizes = wanted(cell)
             argv += ["-m", f"{min(sizes)}:{max(sizes)}"]
+        # osu_mbw_mr of release 5 has no option -i.
         if cell.options.get("count") is not None and cell.workload != "MSGRATE":
             argv += ["-i", str(cell.options["count"])]
         return self.placed(cell, argv)

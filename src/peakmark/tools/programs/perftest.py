@@ -89,6 +89,7 @@ class Perftest(Instrument):
 
     def estimate(self, cell: Cell) -> Cost:
         moved = 2 * common.needed_block(cell) * _messages(cell)  # PINGPONG: to and fro
+        # ``wire_bits`` would assume 100 Mbit/s, and no adapter is so slow.
         memory = 4 * common.needed_block(cell) + (64 << 20)
         return Cost(fixed_s=3.0, work_s=moved / _SLOWEST_ADAPTER, memory_bytes=memory)
 

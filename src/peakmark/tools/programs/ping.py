@@ -111,7 +111,7 @@ class Ping(Instrument):
             raise ParseError(f"ping: {times[0]} are not in order above 0")
         details = {"min": least, "max": most, "mdev": deviation, "sent": sent, "received": received}
         details |= {"loss": 1 - received / sent, "payload": PAYLOAD, "resolution": 1e-6}
-        row = Measurement.of(cell, "latency", mean, details, WORKLOAD)
+        row = Measurement.of(cell, "latency", mean, details)
         warnings: tuple[str, ...] = ()
         if received < sent:
             warnings = (f"ping: {sent - received} of {sent} packets were lost",)

@@ -149,7 +149,7 @@ class Pmbw(Instrument):
 
 
 def needs(cell: Cell) -> tuple[str, ...]:
-    """Return the kinds of routines for a cell.
+    """Return the kinds of routines, ``READ``, ``WRITE`` or ``CHASE``, whose results give the value of a cell.
 
     Raises:
         Unavailable: peakmark's kernel measures the row with streaming stores.
@@ -174,7 +174,7 @@ def memory_for(area: int, threads: int) -> int:
 
     ``-M`` allocates the largest power of two below its argument, so callers pass one byte more.
     """
-    # The bytes of a thread: both divisions round up.
+    # A thread's part in bytes: both divisions round up. The parts begin at least _SPACING apart.
     share = -(-area // threads // _STRIDE) * _STRIDE
     need = max(area, threads * max(share, _SPACING))
     return int(1 << (need - 1).bit_length())  # the next power of two
@@ -188,14 +188,14 @@ def widest(kind: str, offered: Sequence[str]) -> list[str]:
     """
     if kind == CHASE and CHASE in offered:
         return [CHASE]
-    by_width: dict[int, list[str]] = {}
+    by_width: dict[int, list[str]] = {}  # bits of a register -> names of the routines
     for name in offered:
         match = re.fullmatch(rf"{kind}([0-9]+)Ptr(?:Simple|Unroll)Loop", name)
         if match:
             by_width.setdefault(int(match[1]), []).append(name)
     if not by_width:
         raise Unavailable(f"pmbw has no routine {kind} on this CPU")
-    return by_width[max(by_width)]  # ``by_width`` is: bits of a register -> names of the routines
+    return by_width[max(by_width)]
 
 
 def read_results(text: str) -> dict[str, Output]:

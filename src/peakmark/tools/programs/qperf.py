@@ -104,7 +104,7 @@ def _row(cell: Cell, workload: str, text: str) -> Measurement:
         size = output["msg_size"]
         raise ParseError(f"qperf: {test} ran with messages of {size} B, not {message} B")
     details = {
-        "half": True,
+        "half": True,  # the value is twice the time of one direction
         "one_way": one_way,
         "seconds": output.number("time") * 1e-9,
         "round_trips": output.whole("rem_recv_msgs"),

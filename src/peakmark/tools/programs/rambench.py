@@ -179,6 +179,7 @@ def _cost_of_loaded(cell: Cell) -> Cost:
 
     A mix is a percentage of reads in the traffic. Of each mix, one more latency is measured without traffic.
     """
+    # rambench divides the cell's time in the same way.
     points = MIXES * (1 + RATES)
     point_s = max(LOADED_POINT_S, LOADED_SHARE * common.seconds_of(cell))
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + points * point_s
@@ -197,6 +198,7 @@ def _cost_of_single_row(cell: Cell) -> Cost:
     else:
         key, rate = "total", _CAUTIOUS_THROUGHPUT * min(cell.concurrency, _CAUTIOUS_THREADS)
     fixed_s = START_S + common.clock_s(cell, key, WARMUP_S)
+    # Before and after a measurement in DRAM, rambench probes the rate of DRAM. Pools are in DRAM, areas of LAT may be.
     if cell.variant in POOLS or cell.workload == "LAT":
         fixed_s += _PROBES_S
     return Cost(
@@ -213,6 +215,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
         ParseError: a row lacks a value, its points or its variant.
     """
     metric = SHAPES[cell.workload]
+    # Only C2C prints ``order``: the CPUs of its threads, first to last.
     shared = {**common.details(output), "order": output.get("order")}
     for keys in output["rows"]:
         row = Output(output.program, keys)
