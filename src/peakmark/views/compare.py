@@ -430,6 +430,7 @@ def facts_that_differ(
         ConfigError: a fact in ``changed`` is equal in both campaigns.
     """
     found: dict[str, list[str]] = {}
+    # Facts of the machines that matter to no row of ``pairs`` are listed too.
     of_machine = sentences_on(differences(before.machine, after.machine))
     for differ in [*pairs["differ"], of_machine]:
         for title, text in differ.items():

@@ -212,6 +212,8 @@ def slow_sentence(nodes: Sequence[Line]) -> str:
 
 def slow_gpus(frames: CampaignFrames) -> Iterator[str]:
     """Yield a sentence for each GPU that is slower than the other GPUs of its node."""
+    # Such a warning has the name of the GPU as ``subject``, and as ``amount`` the share by which it
+    # is slower.
     node_of = frames.rows.drop_duplicates("point").set_index("point")["node"]
     warnings = frames.warnings[frames.warnings["code"].eq("slow-gpu")]
     of_nodes = warnings.assign(node=warnings["point"].map(node_of))

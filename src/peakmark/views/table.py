@@ -213,7 +213,7 @@ def show(
             # table names.
             if cells[0] not in UNPRINTED_VARIANTS:
                 once.append(column.once.format(cells[0]))
-        elif any(cells) or not cells:
+        elif any(cells) or not cells:  # a table without lines keeps its columns
             kept.append(column)
     # Add the column of remarks. A remark that all lines have becomes a sentence.
     of_all, of_lines = remarks_on_lines(frames, table, lines, instruments)

@@ -93,6 +93,7 @@ def write_layout(frames: CampaignFrames, layout: Layout, folder: Path) -> None:
             continue
         rows = rows_of(frames, layout_table.table)
         of_which_node: tuple[str, ...] = ()
+        # One column of a paper has no room for a line for each of many nodes.
         if layout.narrow and is_many(frames):
             of_all, rows = rows[rows["is_own"]], rows_of_typical_node(rows)
             node, count = rows["node"].iloc[0], of_all["node"].nunique()
