@@ -33,8 +33,6 @@ from peakmark.views.usual_tables import three_digits, two_digits, usual_table
 
 WORDS = ["node", "workload", "variant", "concurrency", "block_bytes"]
 """Columns of ``rows`` that determine the line of a point and the position of the line."""
-COLUMNS = {"measured": "value", "deviation": "sd"}
-"""Key ``value`` of a layout's column -> column of ``rows``, if it has the numbers as they are."""
 # How to read the tables of throughput: DRAM, followed by ORDINARY if rows have the variant pool-temporal; caches.
 DRAM = "Bytes read plus bytes written; the threads walk an area larger than the last-level cache."
 ORDINARY = "Stores bypass the caches, but those of “pool-temporal” are ordinary stores."
@@ -199,27 +197,26 @@ def value_column(
     is_chosen = own["workload"].eq(column.where.workload or own["workload"])
     is_chosen &= own["concurrency"].eq(column.where.concurrency or own["concurrency"])
     chosen = own[is_chosen].drop_duplicates("line")
-    # Choose the numbers by the key ``value`` of the column: in the unit of the table, which ``factor`` gives, or in
-    # percent (efficiency and interval).
+    # Choose the numbers by the key ``value`` of the column, and write them with its digits.
     factor = layout_table.factor
-    if name == "theoretical":
-        numbers = chosen["limit"] * factor
-    elif name == "run":
-        numbers = run_of(frames, column).reindex(chosen.index) * factor
-    elif name == "efficiency":
+    if name == "efficiency":  # in percent
         numbers = efficiency(column, points)[chosen.index]
-    elif name == "interval":
-        numbers = half_interval(points, instrument).reindex(chosen.index)
-    else:
-        numbers = points.of(instrument, COLUMNS[name])[chosen.index] * factor
-    # Write them. Limits and values have no digits below the resolution of the measurement.
-    if name == "efficiency":
         cells = texts(numbers / 100, percent)
-    elif name == "interval":
+    elif name == "interval":  # in percent
+        numbers = half_interval(points, instrument).reindex(chosen.index)
         cells = texts(numbers, two_digits)
     elif name == "deviation":
+        numbers = points.of(instrument, "sd")[chosen.index] * factor
         cells = texts(numbers, three_digits)
-    else:  # no digits below the resolution of the program's output
+    else:
+        # Limits and values are in the unit of the table, without digits below the resolution of the
+        # program's output.
+        if name == "theoretical":
+            numbers = chosen["limit"] * factor
+        elif name == "run":
+            numbers = run_of(frames, column).reindex(chosen.index) * factor
+        else:  # measured
+            numbers = points.of(instrument, "value")[chosen.index] * factor
         steps = points.of(instrument, "resolution")[chosen.index] * factor
         cells = stepped(numbers, steps)
     # Say where peakmark's kernel measured nothing. In other columns, such a cell stays empty.
