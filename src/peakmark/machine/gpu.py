@@ -55,7 +55,8 @@ _SHARED = (
 def survey() -> tuple[int, str]:
     """Return (number of GPUs that the driver gives to programs of this machine, reason why it gives none).
 
-    The reason is meaningless if there are GPUs. ``_COUNT_PROGRAM`` asks the driver.
+    The reason is meaningless if there are GPUs. ``_COUNT_PROGRAM`` asks the driver in a separate process,
+    because the driver starts threads.
     """
     library = os.environ.get("PEAKMARK_LIBCUDA", LIBRARY)
     command = [*_environment(), sys.executable, "-I", "-S", "-c", _COUNT_PROGRAM, library]

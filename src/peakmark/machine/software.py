@@ -154,6 +154,7 @@ def collect_blas(host: Host, hpl: str | None) -> Facts:
     # Try libopenblas before libblas, which may be a wrapper around libopenblas.
     libraries.sort(key=lambda path: Path(path).name.startswith("libblas"))
     for library in libraries or ["libopenblas.so.0", "libblis.so.4", "libblas.so.3"]:
+        # A BLAS starts threads when it is loaded, so a separate process loads it.
         python = [sys.executable, "-I", "-S", "-c", _QUERY_BLAS, library]
         answer = host.run_json(["env", *_library_path(), *_ONE_THREAD, *python])
         if answer is not None:

@@ -394,6 +394,7 @@ class Instrument:
         variants = list(chain.from_iterable(row.variants for row in rows))
         if all(row.variants for row in rows) and cell.variant not in variants:
             raise no_variant(cell, [variant or "none" for variant in variants])
+        # A program whose rows have no ``per_concurrency`` runs only at concurrency 1.
         if cell.concurrency > 1 and not any(row.per_concurrency for row in rows):
             raise Unavailable(
                 f"{self.name} measures one stream, the cell asks for {cell.concurrency}"

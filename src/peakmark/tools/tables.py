@@ -185,7 +185,7 @@ class Table:
         # A workload that the catalogue lacks is found only at the end of the list.
         rank = [*part.workloads, workload].index(workload)
         base, nodes, one_file = disk_variant(variant)
-        # The variant of an MPI row names only its nodes, such as ``4-nodes``.
+        # The variant of an MPI row names only its nodes, such as ``4-nodes``. All of these rank as the default variant.
         if RANKS_ON_NODES.fullmatch(variant):
             base, nodes = part.default, nodes_of_ranks(variant)
         variant_rank = [*part.variants, base].index(base)

@@ -154,7 +154,7 @@ def _rows(cell: Cell, output: Output) -> Iterator[Measurement]:
     for keys in output["rows"]:
         row = Output(output.program, keys)
         rate = Measurement.of(cell, "metadata", row.number("value"), common.details(output))
-        # The number of nodes in the cell's variant stays.
+        # The cell's variant may name a number of nodes, as ``nodes4``. The row's names the operation too.
         rate.variant = disk_variant(cell.variant)._replace(base=row["variant"]).text
         yield rate
 

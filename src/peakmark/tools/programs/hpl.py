@@ -353,7 +353,7 @@ def wall_seconds(n: int, rate: float, hpcc: bool, nodes: int = 1) -> float:
     # network and may take the longest time at any N. ``estimate`` adds it, and here they count for one node only.
     through_mpi = 2 * 1.1 * min(updates * _MPI_UPDATE_S, _MPI_LIMIT_S) if nodes == 1 else 0.0
     random_access = through_mpi + 4 * updates * _LOCAL_UPDATE_S / nodes
-    # Other tests, such as PTRANS and DGEMM, generate matrices too.
+    # The time of the other tests, such as PTRANS and DGEMM, grows like that of the solution. They generate matrices too.
     return _START_S + solution * (1 + _OTHER_TESTS) + 3 * generate + random_access
 
 
