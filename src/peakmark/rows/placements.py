@@ -87,7 +87,7 @@ def add_bands(runs: pd.DataFrame, virtual: Collection[str]) -> pd.DataFrame:
 def find_bands(runs: pd.DataFrame) -> pd.Series:
     """Return for each run that began and ended in one band the median time of this band, s.
 
-    It is empty if the band has few runs, or if it is neither narrow nor the most frequent one: then
+    It is empty if the band has few runs, or if it is not narrow and longer than the most frequent one: then
     something else made the times longer.
 
     Args:
@@ -107,9 +107,10 @@ def find_bands(runs: pd.DataFrame) -> pd.Series:
     count = of_band["record"].transform("nunique")
     is_narrow = longest.max() < GAP * shortest.min()
     is_frequent = count.ge(max(LEAST_RUNS, LEAST_SHARE * runs["record"].nunique()))
-    is_band = is_frequent & (is_narrow | count.eq(count.max()))
     medians: pd.Series[Any] = of_band[READINGS[0]].transform("median")
-    return medians.where(is_band)
+    # The longest median of the most frequent bands: nothing makes times shorter, so shorter bands may be wide.
+    most_frequent = medians[count.eq(count.max())].max()
+    return medians.where(is_frequent & (is_narrow | medians.le(most_frequent)))
 
 
 def band_of(bands: pd.Series) -> float:
@@ -134,21 +135,28 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     """Add ``is_usual``: whether a run has an undisturbed value that was measured in the usual band.
 
     A band (column ``band``) is one placement of the CPUs, told by a core-to-core time. The usual band of a row
-    on a host is the one with most of its runs; of two with equally many, the one with more runs of all rows on
-    the host, then the one with the shorter time. If bands make no difference to a row, all its undisturbed
-    values are usual: if it has no band, or if no value is more than ``UNCHANGED_WITHIN`` off the median of the
-    usual band.
+    on a host is the one with most of its runs. Of equally frequent bands, it is one without causes of
+    disturbance, then the one whose threads had most of their CPUs' time (in tenths), then the one most frequent
+    in all rows on the host, then the one with the shortest time.
+
+    If bands make no difference to a row, all its undisturbed values are usual: if it has no band, or if no
+    value is more than ``UNCHANGED_WITHIN`` off the median of the usual band.
     """
     # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     row = [valid[name] for name in ROW_ON_HOST]
-    of_row = valid.groupby([*ROW_ON_HOST, "band"])["value"].transform("size")
-    of_host = valid.groupby(["host", "band"])["value"].transform("size")
-    # The second term decides only between bands with equally many runs of the row: it is at most 1, and 1 only
-    # if there is no other band.
-    # The third term, a time in s far below 1 / len(runs), decides if these are equal too.
-    often = of_row + of_host / len(runs) - valid["band"]
-    is_usual = often.eq(often.groupby(row).transform("max"))
+    of_band = valid.groupby([*ROW_ON_HOST, "band"])
+    # What decides between bands, most important first. Runs without a band come last.
+    ranked = pd.DataFrame({
+        "runs": -of_band["value"].transform("size"),
+        # The last text in order is empty if no run has a cause.
+        "has_cause": of_band["causes"].transform("max").ne(""),
+        "cpu_share": -of_band["cpu_share"].transform("mean").round(1),
+        "on_host": -valid.groupby(["host", "band"])["value"].transform("size"),
+        "band": valid["band"],
+    })  # fmt: skip
+    ranked = ranked.sort_values([*ranked])
+    is_usual = valid["band"].eq(ranked["band"].groupby(row).transform("first"))
     median = valid["value"].where(is_usual).groupby(row).transform("median")
     # A row without any band has no median: a comparison with it is False, so that none of its runs is apart.
     is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED_WITHIN) & ~is_usual
@@ -199,8 +207,8 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
 def describe(frames: CampaignFrames) -> Iterator[Message]:
     """Yield a sentence on the hosts that had several placements, with those of the first; nothing if none had."""
     # Attempt 0 is the execution that counts; the others are disturbed executions that were repeated.
-    runs = frames.runs[frames.runs["attempt"].eq(0) & frames.runs["core_to_core_before"].notna()]
-    hosts = sorted(set(runs.loc[runs["band"].notna(), "host"]), key=natural)
+    runs = frames.runs[frames.runs["attempt"].eq(0)].dropna(subset="core_to_core_before")
+    hosts = sorted(set(runs.dropna(subset="band")["host"]), key=natural)
     if not hosts:
         return
     # One line for each record: all values of a record have the same readings.

@@ -122,20 +122,31 @@ def test_all_nodes_that_moved_are_named_and_rows_of_several_may_mix_placements(p
     assert "may mix placements" in found.text
 
 
-def test_core_to_core_of_two_cpus_is_that_of_one_placement(tmp_path):
-    times = [26e-9, 27e-9, 25e-9, 26e-9, 110e-9, 111e-9, 112e-9]
+@pytest.mark.parametrize(("others", "value", "n"), [
+    ([25e-9], 26e-9, 4),
+    # Most runs are in the upper band, and the lower one is wide.
+    ([22e-9, 32e-9, 113e-9, 114e-9, 115e-9], 112.5e-9, 6),
+])  # fmt: skip
+def test_core_to_core_of_two_cpus_is_that_of_one_placement(tmp_path, others, value, n):
+    times = [26e-9, 27e-9, 26e-9, 110e-9, 111e-9, 112e-9, *others]
     facts = make.VM | {"host": "node1"}
     found = make.runs("rambench", "C2C", *times, variant="same-cache", concurrency=2, metric="core_to_core",
                       context=make.placed(2, 2))  # fmt: skip
     row = make.only_row(tmp_path / "c", found, facts=facts)
-    assert (row.value, row.n) == (26e-9, 4)
+    assert (row.value, row.n) == (pytest.approx(value), n)
 
 
-def test_of_two_placements_that_are_equally_frequent_the_nearer_one_is_usual():
-    band = [108e-9, 26e-9, 108e-9, 26e-9]
+@pytest.mark.parametrize(("column", "near", "far", "usual"), [
+    ("cpu_share", 0.97, 0.99, "near"), ("cpu_share", 0.1, 0.97, "far"), ("causes", "waited", "", "far"),
+])  # fmt: skip
+def test_of_two_placements_that_are_equally_frequent_the_undisturbed_or_nearer_one_is_usual(
+    column, near, far, usual
+):
+    runs = pd.DataFrame({"value": [1.0, 2.0, 1.0, 2.0], "band": [108e-9, 26e-9, 108e-9, 26e-9]})
     place = {"table": "cpu", "disturbed": "", "point": "p", "instrument": "i", "host": "h"}
-    runs = pd.DataFrame({"value": [1.0, 2.0, 1.0, 2.0], "band": band}).assign(**place)
-    assert placements.mark_usual(runs)["is_usual"].tolist() == [False, True, False, True]
+    known = {"causes": "", "cpu_share": 1.0, **place, column: [far, near, far, near]}
+    is_usual = placements.mark_usual(runs.assign(**known))["is_usual"]
+    assert is_usual.tolist() == [usual == "far", usual == "near"] * 2
 
 
 def test_a_run_that_moved_has_no_placement(tmp_path):
