@@ -416,7 +416,7 @@ def measured_when(frames: CampaignFrames) -> str:
     hosts = frames.runs.loc[frames.runs["kept"], "host"].nunique()
     if hosts > 1:
         took += f" on {plural(hosts, 'node')}"
-    return f"{date(first)} from {first:%H:%M} UTC, in {took}; {runs} of each row"
+    return f"{date(first)} from {first:%H:%M} UTC, in {took}; each value from {runs}"
 
 
 # -- what limits it

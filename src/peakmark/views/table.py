@@ -320,15 +320,18 @@ def remarks_on_lines(
     if notes.empty:
         return [], [[] for _ in numbers]
     notes = merged_over_lines(notes, len(numbers))
-    # A reference does not repeat what peakmark's kernel has too, and a line not what all lines have.
+    # A reference does not repeat what peakmark's kernel has too, unless the remark is on one value that must not be
+    # used: its own amount, or a number that others printed. A line does not repeat what all lines have.
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
     what = pd.MultiIndex.from_frame(notes[["line", "short", "trust"]])
     of_all = notes.loc[notes["line"].eq(OF_ALL), "short"]
-    is_known = is_reference & what.isin(what[~is_reference])
+    is_no = notes["trust"].eq(Trust.NO)
+    is_of_value = is_no & (notes["amount"].ne(0) | bool(frames.printed_in))
+    is_known = is_reference & ~is_of_value & what.isin(what[~is_reference])
     is_known |= notes["line"].ne(OF_ALL) & notes["short"].isin(of_all)
     # A remark names the program that it is about, if this is a reference. A value of a report's own program that is
     # called wrong is named too: the references in the same line may be right.
-    is_named = is_reference | (notes["trust"].eq(Trust.NO) & bool(frames.printed_in))
+    is_named = is_reference | (is_no & bool(frames.printed_in))
     names = notes["about"].map(programs).where(is_named, "").fillna("")
     # The verdict in a line is that of peakmark's kernel.
     verdict = notes["trust"].map({str(Trust.NO): "no: "}).mask(is_reference).fillna("")
@@ -414,24 +417,28 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
     # Who reads numbers that others printed cannot measure again.
     if frames.printed_in:
         notes = notes.assign(remedy="")
+    # A point counts once for peakmark's kernel and the whole row (``own``), and once for each reference, where ``own`` is
+    # NaN, which is not counted.
+    is_own = notes["about"].isin(["", *KERNELS.values()])
+    value = notes["point"] + " " + notes["about"].mask(is_own, "")
     # Of cases that differ in numbers alone, explain the one with the largest amount.
     notes = notes.assign(
+        value=value,
+        own=value.where(is_own),
         words=(notes["short"] + notes["remedy"]).str.replace(NUMBER, "", regex=True),
         rank=notes["trust"].map(TRUSTS.index),
     )
     family = ["code", "words", "subject"]
     groups = notes.groupby(family, sort=False)
-    # The points of remarks on peakmark's kernel, or on the whole row; those of references are NaN, which is not counted.
-    own = notes["point"].where(notes["about"].isin(["", *KERNELS.values()]))
     remedies = notes["remedy"].radd(": ").mask(notes["remedy"].eq(""), "")
     sentences = notes["text"] + remedies
     # A family is as grave as its gravest note. A sentence on several rows leaves out how often it happened in one, and
     # on which server.
-    rows = groups["point"].transform("nunique")
+    rows = groups["value"].transform("nunique")
     notes = notes.assign(
         sentence=sentences.mask(rows.gt(1), sentences.str.replace(OF_ROW, "", regex=True)),
         rows=rows,
-        own=own.groupby([notes[name] for name in family]).transform("nunique"),
+        own=groups["own"].transform("nunique"),
         rank=groups["rank"].transform("min"),
     )
     # The short words and the sentence each get their own *up to*.
@@ -465,7 +472,7 @@ def empty_columns(
         if program.instrument in set(instruments) - measured:
             why = frames.campaign["empty"].get(program.instrument, NOT_PLANNED)
             if why != NOT_PLANNED:
-                reasons.append(f"No columns of {program.heading}: {why}")
+                reasons.append(f"No values of {program.heading}: {why}")
     return reasons
 
 

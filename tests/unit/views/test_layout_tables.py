@@ -59,7 +59,7 @@ def test_remarks_on_rows_follow_the_columns_of_the_report(tmp_path):
     labels = [column.label for column in grid.columns]
     assert labels[:3] == ["Workload", "Concurrency", "Record Size"]
     remarks = [line[-1] for line in grid.body]
-    assert labels[-1] == "Remark" and remarks == ["spread 100\u00a0%", "measured once"]
+    assert labels[-1] == "Remark" and remarks == ["spread 100\u00a0%", "one run"]
 
 
 def column(**keys):

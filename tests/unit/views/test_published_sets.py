@@ -115,7 +115,7 @@ def printed():
 def test_a_report_of_printed_numbers_tells_nothing_of_measuring(printed):
     _, shown = printed
     text = json.dumps(shown)
-    for words in ("measured once", "irect I/O", "warm-up", "set repetitions", "records of 100 MB"):
+    for words in ("only one run", "irect I/O", "warm-up", "set repetitions", "records of 100 MB"):
         assert words not in text
     assert shown["machine"] == [] and "course report" in shown["page_one"]["box"][-1][1]
     # Nothing is known of what others' programs compute, and where their data lie; advice on measuring is left out.

@@ -41,6 +41,17 @@ def test_what_kernel_and_reference_share_is_one_remark(tmp_path):
     assert not any("tmpfs" in cell for line in shown.body for cell in line)
 
 
+def test_a_line_names_a_reference_that_is_above_its_limit_as_peakmark_is(tmp_path):
+    records = []
+    for threads, value in ((1, 1e12), (2, 1e9)):
+        for program in ("cpubench", "likwid-bench"):
+            records += make.runs(program, "FP32", value, value, value, concurrency=threads)
+    frames = make.frames(tmp_path / "c", records, facts=make.ZEN3)
+    arranged = layout_tables.arrange(frames, None)
+    (shown,) = layout_tables.shown_tables(arranged, BY_NAME["cpu"], None)
+    assert sum(cell.count("above the limit") for cell in shown.body[0]) == 2
+
+
 def test_of_a_value_that_must_not_be_used_only_the_reasons_are_shown(tmp_path):
     records = make.runs("diskbench", "RS", 1e9, 2e9, 3e9)
     facts = {"disk": {"filesystem": "tmpfs"}, "storage": {"filesystem": "tmpfs"}}
@@ -68,11 +79,11 @@ def test_remarks_count_the_rows_that_nothing_measured(tmp_path):
     assert (short, count) == ("not measured", "2")
 
 
-def lossy(streams, share):
+def lossy(streams, share, program="netbench"):
     """Three runs of UDP that lose a share of the messages."""
     details = {"sent": 1000, "received": 1000 * (1 - share), "lost": 1000 * share}
     place = {"concurrency": streams, "details": details}
-    return make.runs("netbench", "UDP", 1e9, 1e9, 1e9, **place)
+    return make.runs(program, "UDP", 1e9, 1e9, 1e9, **place)
 
 
 def test_an_explanation_says_how_often_only_if_it_is_so_in_all_its_rows(tmp_path):
@@ -89,10 +100,10 @@ def test_an_explanation_says_how_often_only_if_it_is_so_in_all_its_rows(tmp_path
 
 def test_an_explanation_has_the_numbers_of_all_its_rows_though_their_advice_differs(tmp_path):
     """With one stream, the advice does not ask for fewer streams."""
-    records = [*lossy(1, 0.6), *lossy(2, 0.8), *lossy(4, 0.9)]
+    records = [*lossy(1, 0.6), *lossy(2, 0.8), *lossy(4, 0.9), *lossy(4, 0.7, "iperf3")]
     frames = make.frames(tmp_path / "c", records)
     arranged = layout_tables.arrange(frames, None)
-    explained = table.explain(arranged, {"network_throughput": {"netbench"}})
+    explained = table.explain(arranged, {"network_throughput": {"netbench", "iperf3"}})
     (lost,) = (remark for remark in explained if "lost" in remark[0])
-    assert lost[:2] == ["up to 90\u00a0% lost", "3"]
+    assert lost[:2] == ["up to 90\u00a0% lost", "3, 1 of references"]
     assert lost[2].startswith("Up to 90.00\u00a0% of the messages")

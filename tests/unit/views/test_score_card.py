@@ -78,7 +78,7 @@ def test_the_best_reference_is_the_fastest_that_is_comparable(
     (disk(MIB, 16e9, moved=0.1), "Disk, 1 MiB reads", "no", "10\u00a0% reached the device"),
     (disk(MIB, 16e9, wobble=WILD), "Disk, 1 MiB reads", "care", "spread 100\u00a0%"),
     (disk(MIB, 16e9), "Disk, 1 MiB reads", "ok", ""),
-    (runs("cpubench", "DP", 5e10), "FP64 multiply-add", "care", "measured once"),
+    (runs("cpubench", "DP", 5e10), "FP64 multiply-add", "care", "one run"),
     (runs("netbench", "TCP", *times(1e10, QUIET), context=reached("lo")), "TCP", "no", "loopback"),
 ])  # fmt: skip
 def test_whether_to_trust_a_value_and_why_not(records, title, trust, reason, tmp_path):

@@ -18,7 +18,7 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
     measured = [column.label for column in grid.columns if column.group.startswith("Measured")]
     assert measured == ["MyDiskBench"]
     # The plan asks for no cell of fio, so that nobody misses its column.
-    (of_iozone,) = [remark for remark in grid.general if remark.startswith("No columns")]
+    (of_iozone,) = [remark for remark in grid.general if remark.startswith("No values")]
     assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
     columns = table_files.table_frame(table, found, rows_of(found, table)).columns
     measured = usual_tables.of_quantity(table, "Measured")
