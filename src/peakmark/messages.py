@@ -29,7 +29,10 @@ from peakmark.errors import Sentence
 from peakmark.formatting import capitalised, format_size, listed, quantity, significant
 
 SITE_KEY = re.compile(r"(.* write [\w.]+)(\.\w+)( in the site file.*)")
-"""Reason for an unknown limit: the last part of a key of the site file, and the text around it."""
+"""Pattern of a reason for an unknown limit that asks for a key of the site file.
+
+Groups: text with the first parts of the key, its last part, rest of the text.
+"""
 CATALOGUE = Path(__file__).with_name("messages.yaml")
 
 

@@ -229,7 +229,7 @@ def changes(
         # Compute the pooled variance of each row, moderated by the variances of the other rows.
         squares = np.nansum(np.hstack(errors) ** 2, axis=1)
         variance, freedom = _moderated(squares / freedom, freedom)
-        # Compute the difference, half its interval, and p.
+        # Compute the difference, half the width of its interval, and p.
         change = means[0]
         if len(means) > 1:
             change = means[1] - means[0]
@@ -238,7 +238,7 @@ def changes(
         error = np.sqrt(variance * parts.sum(axis=0))
         half = error * stats.t.isf((1 - confidence) / 2, freedom)
         beyond = stats.t.sf(np.abs(change) / error, freedom)
-        p = np.where(change == 0, 1.0, 2 * beyond)
+        p = np.where(change == 0, 1.0, 2 * beyond)  # 1 also if the error is 0 too
     half[few] = p[few] = math.nan
     return [Change(*map(float, row)) for row in zip(change, half, p, strict=True)]
 

@@ -499,7 +499,7 @@ def _disturbances(
 ) -> list[str]:
     """Return in words how other programs and the hypervisor disturbed a try.
 
-    The time for which a quota of the control group holds the threads back is no disturbance.
+    It is no disturbance if a quota of the control group holds the threads back.
     """
     subsystem = "cpu" if row.is_cpu else "memory"
     is_crowded = quota is not None or row.threads > len(row.cpus)

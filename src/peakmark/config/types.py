@@ -249,8 +249,8 @@ class DiskGrid(AnyGrid, frozen=True, kw_only=True):
         together: Numbers of nodes, such as [1, 2, 4, all], that start at one moment on a shared file
             system; a row has the sum of its nodes. Needs fan_out: node.
         one_file: With together: all nodes use one file, each a part of its own.
-        sync: When data of WS and WR must have reached the device, also in reference tools: end
-            (default), by one flush inside the clock, or each, after each record as with O_SYNC.
+        sync: When data of WS and WR must have reached the device, also in reference tools. end
+            (default): by one flush inside the clock; each: after each record, as with O_SYNC.
         fill: Whether WS and WR overwrite existing files (default) or write new ones, which includes
             the allocation of blocks. With new, IOZone's WS is its first phase (write instead of
             rewrite); its WR always overwrites.

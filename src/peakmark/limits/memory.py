@@ -480,7 +480,8 @@ def _latency(question: Question) -> Limit:
     before they return to a line. By then, a smaller level has evicted the line, so no load hits that level.
     """
     area, caches, clock = question.block or 0, levels(question), question.clock
-    # Find the first cache that holds the area.
+    # Find the first cache of which one thread's share holds the area. A row without an area (0) has
+    # no such cache, and is answered as one in DRAM.
     level = next((level for level in caches if 0 < area <= level.share), None)
     cycles = level.line.get("latency_cycles") if level else None
     if level and cycles:
@@ -493,7 +494,8 @@ def _latency(question: Question) -> Limit:
         )
         source = level.line["latency_source"]
         return question.limit(value, formula, source, clock.origin, clock=clock.name)
-    # The area is too large for the caches, and too small for DRAM alone to answer.
+    # The area is in a cache without a latency in caches.csv, or between the caches and DRAM. The
+    # reason names the last level, which may hold all or a part of the area.
     if caches and 0 < area < DRAM_FACTOR * caches[-1].share:
         return question.unknown("area-between", size=area, level=caches[-1].number)
     # The area is in DRAM, whose latency only the site file can state.

@@ -212,11 +212,11 @@ def _disk(host: Host, disk: Facts) -> Facts:
 
 
 def _controller(host: Host, name: str) -> tuple[str | None, int | None]:
-    """Return (PCI device of an NVMe disk, number of its controllers).
+    """Return (PCI device of an NVMe disk, how many controllers it has).
 
-    nvme0n1 belongs to nvme0, except under multipath: then its device is a subsystem, which has links to
-    its controllers. The device is None if there are several controllers, or if the subsystem has no links; the
-    number is None if it is unknown.
+    nvme0n1 belongs to the controller nvme0. Under multipath, nvme0n1/device is a subsystem instead,
+    which has links to its controllers. The PCI device is None if there are several controllers, or
+    if the subsystem has no links. The number is None if it is unknown.
     """
     links = host.glob("/sys/block", name, "device/nvme*")
     controllers = [link for link in links if re.search(r"/nvme\d+$", link)]

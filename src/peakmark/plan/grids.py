@@ -520,8 +520,9 @@ class _Grid:
             options["pool"] = AUTO
             if keys.pool != AUTO:
                 options["pool"] = parse_size(keys.pool)
-            elif workload != "LAT" and _has_pmbw_pools(keys):
-                options["power_of_two"] = True  # pmbw measures no other sizes
+            # pmbw measures only powers of two. The area of LAT is always one (``pinning.area``).
+            elif workload != "LAT" and _compares_pools_with_pmbw(keys):
+                options["power_of_two"] = True
             chosen = {"store": keys.store, "pairs": keys.pairs, "steps": keys.steps}
             options |= _stated(chosen)
         if isinstance(keys, DiskGrid):
@@ -578,7 +579,7 @@ def _stated(options: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def _has_pmbw_pools(keys: MemoryGrid) -> bool:
+def _compares_pools_with_pmbw(keys: MemoryGrid) -> bool:
     """Return whether pmbw is a reference for pools of the grid."""
     pmbw = keys.references.get("pmbw")
     if pmbw is None:

@@ -85,7 +85,10 @@ def fingerprint(cells: Iterable[Cell], plan: Plan) -> str:
 
 
 def program(instrument: str, plan: Plan) -> list[str]:
-    """Return the configured program of an instrument, or ``auto``; then an option for each module."""
+    """Return words that identify how an instrument is found.
+
+    They are its configured program or ``auto``, then ``--module=NAME`` for each configured module.
+    """
     tool = plan.config.tools.get(instrument)
     modules = plan.config.modules.get(instrument, [])
     return [str(tool or "auto"), *(f"--module={module}" for module in modules)]

@@ -333,9 +333,9 @@ def disturbed(measured: RowRuns) -> Messages:
 
 
 def busy_processes(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return words on the processes that were busy in the run in which other programs used most CPUs.
+    """Name the busy processes of the run that other programs disturbed most.
 
-    If none was seen, the words say that they were short-lived or hidden.
+    If none was seen, the words say that the processes were short-lived or hidden.
     """
     # Without runs there is no worst one, and no busy process to name.
     worst = max(runs, key=lambda run: float(run["others"]), default={"busy": 0})

@@ -172,14 +172,14 @@ def add_speeds(rows: pd.DataFrame) -> pd.DataFrame:
 def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
     """Return the pairs of rows of two choices, and how far the ranges of their values are apart.
 
-    Rows whose bands show different placements of the CPUs are no pair. The columns are those of
-    the first choice, and these:
+    Rows whose bands (core-to-core times, see ``placements``) show different placements of the CPUs
+    are no pair. The columns are those of the first choice, and these:
 
     - ``n``: number of repetitions of the choice with fewer repetitions.
     - ``factor``: how many times as fast the first choice is.
-    - ``gap``: gap between the ranges, as a multiple of the larger range, if the first choice is faster;
-      negative if the ranges overlap.
-    - ``gap_back``: the same if the second choice is faster.
+    - ``gap``: (slowest of the first - fastest of the second) / larger range. It is positive only if
+      every run of the first choice is faster than every run of the second.
+    - ``gap_back``: the same with the choices exchanged.
     - ``arrangements``: logarithm of the number of ways to divide the values between the choices. If
       nothing differs, all ways are equally likely.
     - ``is_level``: whether all values of both choices differ by at most the factor ``LEAST_DIFFERENCE``.

@@ -166,7 +166,7 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def join_small_groups(groups: dict[str, list[Line]]) -> None:
-    """Join the groups of at most ``FEW_ROWS`` rows; if they are more than ``MOST_JOINED``, remove them.
+    """Join groups of at most ``FEW_ROWS`` rows; remove more than ``MOST_JOINED`` such groups.
 
     A sentence on so many workloads would say little.
     """

@@ -290,10 +290,11 @@ def _compare_with_class(logs: Array) -> tuple[Array, Array]:
     """Return by how much nodes are worse than their class, and the p-value of each median.
 
     Args:
-        logs: logarithms in an array of (better end, median, worse end) x nodes x keys; higher is slower.
+        logs: better ends, medians and worse ends of the rows' intervals, see ``_log_interval``.
+            Each is an array of nodes x keys; higher is slower.
 
     Returns:
-        ``logs`` minus the class's value, and one-sided p-values by node and key.
+        ``logs`` minus the class's value, for all three, and one-sided p-values by node and key.
     """
     from scipy import stats
 

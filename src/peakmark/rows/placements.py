@@ -119,10 +119,10 @@ def band_of(bands: pd.Series) -> float:
 
 
 def distance_of(band: float | None) -> str:
-    """Return in words how far apart the CPUs of a band probably are; empty without a band.
+    """Return in words how far apart the CPUs of a row probably are; empty without a time.
 
     Args:
-        band: core-to-core time of the band, s; None without a band, as ``schema.lines`` yields it.
+        band: core-to-core time of the row's runs, s; None if they differ or have none.
     """
     if band is None:
         return ""

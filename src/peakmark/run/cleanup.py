@@ -158,7 +158,7 @@ def private_directory(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def _guarded(directory: Path) -> Iterator[None]:
-    """Run the guard of a directory while the block runs."""
+    """Run a guard while the block runs: a process that cleans up if this one is killed."""
     reading, writing = os.pipe()
     with held():
         child = os.fork()

@@ -70,15 +70,22 @@ def acquire(name: str) -> int:
     """Acquire a lock, and return the descriptor that holds it. The lock ends when the descriptor is
     closed, also by SIGKILL.
 
+    If another process has the lock, wait for it, at most the time of this kind of lock in
+    ``WAIT_S``.
+
     On a filesystem without locks, print a warning and continue, because otherwise nothing could be
     measured on this machine.
 
+    Args:
+        name: ``campaign``, ``cell`` or ``node-<name>``, see ``path_of``.
+
     Raises:
-        PeakmarkError: another process has the lock. The message names the process.
+        PeakmarkError: another process has the lock, also after the wait. The message names it.
     """
     path = path_of(name)
     descriptor = _open(path)
-    deadline = time.monotonic() + WAIT_S[name.partition("-")[0]]
+    kind = name.partition("-")[0]  # ``node`` for ``node-<name>``
+    deadline = time.monotonic() + WAIT_S[kind]
     while not take(fcntl.flock, descriptor, path, "measure nothing else on this machine"):
         if time.monotonic() >= deadline:
             os.close(descriptor)

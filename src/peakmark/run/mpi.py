@@ -218,7 +218,7 @@ class Starter:
     nodes: Sequence[str]
 
     def launch(self, folder: Path) -> Launch:
-        """Return how ranks start on these nodes. It is tried when the campaign has not tried it.
+        """Return how ranks start on these nodes. Try the ways only if the campaign has no result.
 
         Args:
             folder: empty folder for the output of the trials.
@@ -267,7 +267,11 @@ class Starter:
         return found, "; ".join(failed)
 
     def ways(self) -> Iterator[Launch]:
-        """Yield the ways that the site file allows, the best one first. srun needs a job."""
+        """Yield the ways that the site file allows, the best one first.
+
+        srun needs a Slurm job. Outside of one, mpirun is the only way, also if the site file
+        chooses srun.
+        """
         settings = compiled(self.campaign).settings
         uses_srun = bool(self.nodes) and settings.launch != "mpirun"
         if uses_srun:

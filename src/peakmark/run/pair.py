@@ -74,7 +74,7 @@ class Peer:
     noise: Json = field(default_factory=dict)
 
     def to_json(self) -> Json:
-        """Return the values for a record."""
+        """Return address and interfaces of the connection, for a record."""
         return {
             "interface": self.interface,
             "address": self.address,

@@ -190,8 +190,8 @@ def submit(options: Sequence[str], script: str) -> str:
     """Submit a script through the standard input of sbatch, and return the number of the job.
 
     Raises:
-        SlurmError: sbatch failed. The error has sbatch's message, and is ``silent`` if Slurm may have the
-            job.
+        SlurmError: sbatch failed. The error has sbatch's message. Its ``silent`` is true if
+            sbatch's answer is missing or unclear, so that Slurm may have the job.
     """
     output = ask("sbatch", "--parsable", *options, text=script)
     # A line has a number, and may have a cluster. A site's wrapper may print other lines.

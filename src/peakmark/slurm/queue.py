@@ -428,7 +428,7 @@ class Queue:
         return f"Slurm ended job {job.number}{where}: {job.state}"
 
     def _forgotten(self, task: Task) -> Ended:
-        """Return how a job that Slurm has forgotten ended, from its record or its attempt."""
+        """Return how a job ended that Slurm no longer knows, from its record or failed attempt."""
         if task.is_made():
             return Ended(task)
         if failures.has_attempt(self.campaign, task.cells, task.number):
@@ -492,6 +492,7 @@ class Queue:
         """Ask Slurm which nodes of waiting jobs are unavailable."""
         names = set().union(*(task.nodes for task in pending))
         unavailable: dict[str, str] = {}
+        # If Slurm does not answer, the earlier answer is kept.
         with suppress(slurm.SlurmError):
             if names:
                 unavailable = slurm.nodes_unavailable(names, self.is_reserved)

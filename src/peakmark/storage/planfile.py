@@ -83,11 +83,12 @@ def read(path: Path, words: str = "") -> PlanFile:
 def _shorter(content: bytes, words: str) -> bytes:
     """Return the JSON of a plan with only those cells whose text contains ``words``, or with all if none does.
 
-    Each cell of a campaign reads the plan for its own entry. Searching the text takes a tenth of the time of
-    parsing all cells.
+    Each job of a campaign reads the plan for its own entries. Searching the text takes a tenth of
+    the time of parsing all cells.
     """
     plan: dict[str, Any] = files.parse_json(content, dict[str, msgspec.Raw])
     cells = files.parse_json(plan.get("cells", b"[]"), list[msgspec.Raw])
+    # ``words`` are of the command line, maybe no valid UTF-8: ``fsencode`` returns its bytes.
     # A plan without any cell would count as damaged, so all are kept if none has the words.
     plan["cells"] = [entry for entry in cells if os.fsencode(words) in bytes(entry)] or cells
     return msgspec.json.encode(plan)

@@ -49,7 +49,7 @@ class Allowed(Struct, frozen=True):
 
 
 class Placed(Struct, frozen=True):
-    """The CPUs that the threads of a cell use, and what of the node contains them.
+    """The CPUs that the threads of a cell use, with their cores, sockets, NUMA nodes and caches.
 
     Attributes:
         word: word of the configuration that stood for the number of threads.

@@ -33,7 +33,7 @@ SEAL = f'\n "{CHECKSUM}": "%s"'
 AGAIN = "the next run sets it aside and measures this cell again"
 """Remedy for a record that does not count."""
 GOOD, ABSENT, DAMAGED = "good", "absent", "damaged"
-OTHER, OTHER_TOOL = "with other options", "without the tools or settings of now"
+OTHER_OPTIONS, OTHER_TOOL = "with other options", "without the tools or settings of now"
 """States of a record, see ``look``."""
 ASIDE = "set-aside"
 """Folder of a campaign for records and facts that do not count."""
@@ -210,7 +210,7 @@ def look(path: Path, cell: Cell) -> Finding:
     measured = Cell.of(data.cell)
     if measured.id != cell.id:
         return Finding(DAMAGED, f"the record {path} is that of another cell, {measured.id}")
-    return Finding(OTHER, f"the record {path} was measured with other options", data=data)
+    return Finding(OTHER_OPTIONS, f"the record {path} was measured with other options", data=data)
 
 
 def set_aside(directory: Path, cell: Cell, good: bool = False) -> Path | None:

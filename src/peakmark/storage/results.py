@@ -149,7 +149,7 @@ class Results:
 
     @cached_property
     def attempts(self) -> tuple[StoredRecord, ...]:
-        """Return the undamaged failed attempts, sorted by path."""
+        """Return the undamaged failed attempts, sorted by path (as text: 10.json before 2.json)."""
         attempts = []
         paths = (self.directory / "attempts").rglob("[0-9]*.json")
         for path in sorted(paths, key=lambda path: path.parts):

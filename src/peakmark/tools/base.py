@@ -311,7 +311,7 @@ class Instrument:
 
     @property
     def executables(self) -> tuple[str, ...]:
-        """Return the name of the instrument. Instruments with other program names override this."""
+        """Return the names of the programs: by default the name of the instrument."""
         return (self.name,)
 
     @property

@@ -247,7 +247,7 @@ def pinned(workspace: Workspace, threads: int) -> tuple[str, ...]:
 
 
 def excerpt(*texts: str) -> str:
-    """Return the last line of the first text that is not blank, for the message of an error.
+    """Return the last line of the first non-blank text, for the message of an error.
 
     If all texts are blank, the result says that nothing was printed.
     """
@@ -478,10 +478,10 @@ class Kernel(Instrument):
         return cell.concurrency
 
     def check_rate(self, output: Output, value: float, rate: float) -> None:
-        """Check that the value equals the work divided by the time. gpubench has another check.
+        """Check that the value equals the work divided by the time.
 
         Args:
-            output: output of the kernel.
+            output: output of the kernel. Only gpubench's check, which overrides this, reads it.
             value: the kernel's value.
             rate: work / time, in the unit of the value.
 

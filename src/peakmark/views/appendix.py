@@ -303,7 +303,7 @@ def machines(frames: CampaignFrames) -> list[dict[str, Any]]:
 
 
 def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a list with several nodes merged into one: the facts that are equal, and those that differ.
+    """Return a list with one node that merges all: the equal facts, then those that differ.
 
     Args:
         nodes: nodes with ``name`` and ``groups``, see ``Groups``. A single one is returned as it is.

@@ -116,7 +116,7 @@ def with_facts(rows: pd.DataFrame, runs: pd.DataFrame, known: FactsOfHosts) -> p
 def facts_of(row: Any, known: FactsOfHosts) -> dict[str, str]:
     """Return the settings of a row, its recorded facts, and the facts of its hosts: title -> text.
 
-    Of facts with one title, that in the row's own records (``recorded``) counts.
+    If several facts have the same title, the fact in the row's own records (``recorded``) counts.
     """
     # A row without runs has no hosts: its cell of the joined column ``ends`` is NaN.
     hosts = row.ends if isinstance(row.ends, frozenset) else frozenset()

@@ -26,7 +26,7 @@ MOST_NAMED = 8
 MOST_LINES = 200
 """Largest number of slow rows in the report; ``tables/nodes.csv`` has all."""
 MOST_DISTANCE = 0.1
-"""Largest distance behind the class that may have remained unnoticed in a campaign without slow nodes."""
+"""Share behind its class from which a node must be noticed before a report says none is slow."""
 MOST_DISTURBED = 0.5
 """Largest share of disturbed rows with which a campaign can show that no node is slow."""
 HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval")

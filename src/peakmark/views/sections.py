@@ -110,6 +110,7 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     for each in tables:
         part = part_of(each)
         part["table"]["remarks"] += list(notes_below(frames, each, layout))
+        # A line of a layout's table may show several rows, so that its runs cannot be listed.
         if not each.is_of_layout:
             part["table"]["runs"] = runs_of_lines(frames, table, each.lines)
         parts.append(part)
@@ -120,8 +121,9 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
     # The CPU's roofline is on page one, see ``overview``.
     found = pictures.pictures_of(frames, table, layout)
     add_pictures(parts, tables, [each for each in found if each.name != ROOFLINE])
-    # Formulas stand below each table, or once below all tables of a layout: there if some rows are outside of the
-    # layout, or if it prints limits.
+    # Without tables of a layout, each table has the formulas of its rows. With them, the last part
+    # has the formulas of all rows, but only if a limit is printed: by the layout, or by a usual
+    # table of the rows that the layout leaves out, which always has a column of limits.
     has_usual = not all(each.is_of_layout for each in tables)
     if layout is not None and any(each.is_of_layout for each in tables):
         if has_usual or layout.prints_limits(table):

@@ -230,7 +230,7 @@ def plot_dots(
     name, so that a node is at the same height in all strips; seaborn's ``stripplot`` would choose it at random.
 
     Args:
-        lines: (name of the line, its rows, see ``labels.with_medians``).
+        lines: (name of the line, its usable rows, see ``labels.with_medians``).
         beyond: a slow node is worse than its class by more than this share: the dashed lines.
         width: width of the figure, in inches.
         height: height of a line, in inches.

@@ -152,7 +152,10 @@ def level_name(variant: str) -> str:
 
 
 def measured_column(table: Table, program: Program, points: Points) -> Column:
-    """Return the column of a program's values, with ``not measured`` for a gap of peakmark's kernel."""
+    """Return the column of a program's values, without digits below their resolution.
+
+    A gap of peakmark's kernel is ``not measured``; reference tools need not measure each row.
+    """
     values = points.of(program.instrument, "value") * table.factor
     steps = points.of(program.instrument, "resolution") * table.factor
     cells = stepped(values, steps, gap=NOT_MEASURED if program is table.own else "")

@@ -263,7 +263,14 @@ def other_tools(
 def _tools_on(
     plan: Plan, nodes: Collection[str], names: Sequence[str], overrides: Mapping[str, str]
 ) -> dict[str, Tools]:
-    """Return node -> its tools, see ``job.tools_here``, for this machine and for nodes that are idle in Slurm."""
+    """Return node -> its tools (``job.tools_here``), for this machine or the nodes idle in Slurm.
+
+    Args:
+        plan: the plan of the campaign.
+        nodes: short names of the nodes on which some cells were not possible.
+        names: names of the tools.
+        overrides: partition, account and similar settings of the command line.
+    """
     if plan.cluster is None:
         here = filter(slurm.is_here, nodes)
         return dict.fromkeys(here, job.tools_here(plan.results.plan, names, kernel_build.folder()))
@@ -271,8 +278,8 @@ def _tools_on(
     found: dict[str, Tools] = {}
     try:
         known = slurm.nodes(plan.cluster.partition, settings.reservation)
-        stuck = (node for node in known if short_name(node.name) in nodes)
-        idle = [node.name for node in stuck if node.state == "idle"]
+        wanted = (node for node in known if short_name(node.name) in nodes)
+        idle = [node.name for node in wanted if node.state == "idle"]
         if idle:
             # One job starts at once on all idle nodes. Each node prints a line.
             named = jobs.site_options(
@@ -297,7 +304,7 @@ def _tools_on(
 
 def is_unfit(finding: Finding) -> bool:
     """Return whether a cell has a record that does not count."""
-    return finding.state in (records.DAMAGED, records.OTHER, records.OTHER_TOOL)
+    return finding.state in (records.DAMAGED, records.OTHER_OPTIONS, records.OTHER_TOOL)
 
 
 def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
@@ -308,10 +315,11 @@ def set_aside(plan: Plan, findings: Mapping[str, Finding]) -> None:
     counts = Counter[str]()
     for cell in plan.results.cells:
         finding = findings[cell.id]
-        # If only the facts of the node are damaged, or its tool is another, the record itself is
-        # good. It is moved too.
-        is_good = finding.state != records.OTHER and finding.data is not None
-        if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=is_good) is None:
+        # The record itself is good if only the facts of its node are damaged, or if only the tool
+        # of the node is another one now. It is moved too. A record that is damaged or has other
+        # options is moved only if no other run has replaced it by a good one since.
+        move_good = finding.state != records.OTHER_OPTIONS and finding.data is not None
+        if not is_unfit(finding) or records.set_aside(plan.directory, cell, good=move_good) is None:
             continue
         counts[finding.state] += 1
         if finding.state == records.DAMAGED:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STATES = ("done", "running", "pending", "failed", "damaged", "outdated", "missing")
 UNFIT = {
     records.DAMAGED: "damaged",
-    records.OTHER: "outdated",
+    records.OTHER_OPTIONS: "outdated",
 }
 """State of a record that does not count -> state of its cell."""
 LATER_RULES = ("rows", "tables", "report")
@@ -235,15 +235,18 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
     A record decides first, then a job in Slurm's queue, then a failed attempt. A job is named after its
     only cell or after its group of cells. Of a group, only the cell named in the job's file ``.now`` runs.
     """
-    # The comment of a job begins with its name. ``present`` has the ids of the cells that jobs measure now.
+    # The comment of a job begins with its name.
     by_name = {job.comment.partition(" ")[0]: job for job in queue}
-    present = {current_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
+    # Each job with several cells writes the id of the cell that it measures now into a file.
+    measured_now = {current_cell(path) for path in (campaign.directory / NODES).glob("*.now")}
 
     def standing(cell: Cell) -> Standing:
         """Return the state of one cell."""
         finding = campaign.findings[cell.id]
         if finding.state == records.GOOD:
             return Standing(cell, "done", record=finding.data)
+        # The job measures only this cell, or a group of cells. If the cell is in no group, ``jobs``
+        # gives None, and no job has this name.
         single = by_name.get(f"{campaign.name}/{cell.id}")
         job = single or by_name.get(f"{campaign.name}/{NODES}/{campaign.jobs.get(cell.id)}")
         if job is None and finding.state in UNFIT:
@@ -251,7 +254,7 @@ def look(campaign: Results, queue: Iterable[slurm.Job] = ()) -> list[Standing]:
         failure = last_failure(campaign, cell)
         if job is None:
             state = "failed" if failure else "missing"
-        elif job.state != "PENDING" and (single is not None or cell.id in present):
+        elif job.state != "PENDING" and (single is not None or cell.id in measured_now):
             state = "running"
         else:
             state = "pending"
@@ -376,8 +379,9 @@ class Progress:
         elapsed = time.monotonic() - (self._started or since)
         if not self._expected_of_ended or not elapsed:
             return None
-        # The pace is the time that the ended jobs took, divided by the time that was expected of them. It has more
-        # weight the more jobs have ended, because the first jobs may not be typical.
+        # The pace is the time since the first job measured, divided by the time that was expected
+        # of the ended jobs. It accounts for the number of jobs that run at once. It has more weight
+        # the more jobs have ended, because the first jobs may not be typical.
         weight = self._ended / (self._ended + PACE_WEIGHT_JOBS)
         return math.fsum(self._remaining.values()) * math.pow(
             elapsed / self._expected_of_ended, weight

@@ -11,7 +11,7 @@ from tests.unit import campaign_data as make
 from peakmark import files
 from peakmark.errors import RecordError
 from peakmark.storage import records
-from peakmark.storage.records import ABSENT, DAMAGED, GOOD, OTHER
+from peakmark.storage.records import ABSENT, DAMAGED, GOOD, OTHER_OPTIONS
 from peakmark.tools.base import Measurement
 
 CELL = make.cell("fio", "RR", subsystem="disk", variant="psync", block=4096)
@@ -49,17 +49,17 @@ def test_what_does_not_fit_is_not_written(tmp_path, change, field):
 @pytest.mark.parametrize(("now", "state"), [
     (CELL, GOOD),
     (dataclasses.replace(CELL, repetition=1), ABSENT),
-    (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 2.0}), OTHER),
+    (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 2.0}), OTHER_OPTIONS),
     # Values that only Python calls equal.
-    (dataclasses.replace(CELL, options={**OPTIONS, "seed": True}), OTHER),
-    (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 1}), OTHER),
+    (dataclasses.replace(CELL, options={**OPTIONS, "seed": True}), OTHER_OPTIONS),
+    (dataclasses.replace(CELL, options={**OPTIONS, "seconds": 1}), OTHER_OPTIONS),
 ])  # fmt: skip
 def test_a_record_counts_for_its_cell_alone(tmp_path, now, state):
     path = stored(tmp_path)
     assert [one.name for one in path.parent.iterdir() if one.is_file()] == ["0.json"]
     finding = records.survey(tmp_path, [now])[now.id]
     assert finding.state == state
-    assert (records.set_aside(tmp_path, now) is None) == (state != OTHER) == path.exists()
+    assert (records.set_aside(tmp_path, now) is None) == (state != OTHER_OPTIONS) == path.exists()
 
 
 def edit(old, new):

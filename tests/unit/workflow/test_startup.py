@@ -107,7 +107,9 @@ def test_records_of_other_options_go_aside(repetitions, sentence, tmp_path, monk
         record = make.struct(stored, [make.measurement(stored, "rate", 4e10)])
         records.write(now.directory / "cells" / f"{stored.id}.json", record)
     found = startup.survey(now.results)
-    assert [found[cell.id].state for cell in now.cells].count(records.OTHER) == repetitions - 1
+    assert [found[cell.id].state for cell in now.cells].count(
+        records.OTHER_OPTIONS
+    ) == repetitions - 1
     startup.set_aside(now, found)
     printed = capsys.readouterr().err
     assert sentence in printed

@@ -141,14 +141,15 @@ def _values_of_gpu(printed: Mapping[str, Any]) -> list[float]:
 def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Measurement]:
     """Yield a row for each level of memory in a ladder, whose points are (working set in bytes, latency in seconds).
 
-    ``shared`` are the details that all rows have. A level without points gets no row.
+    ``shared`` are the details that all rows have. A level without points clearly inside it gets no
+    row, and then its other points are in no row.
 
     A row's value is the median of the points clearly inside its level: in L1 at most ``_L1_BYTES``, in L2 at
     least 16 times as much and at most a quarter of L2, in DRAM at least four times L2. Its block is the middle
     working set of these points.
 
-    The points between two levels are in the details of the slower level, so that all rows together have the
-    whole curve.
+    The points between two levels are in the details of the slower level, so that the rows of all
+    three levels together have the whole curve.
     """
     l2_bytes = output.number("l2_bytes")
     # 16 times _L1_BYTES is 512 KiB, twice the L1 cache of an H100.
@@ -168,7 +169,7 @@ def _levels(cell: Cell, output: Output, shared: dict[str, Any]) -> Iterator[Meas
         value = median(latency for _, latency in clear)
         details = {**shared, "points": of_level}
         if level == "l2":
-            details["cache"] = l2_bytes
+            details["cache"] = l2_bytes  # gpubench prints the size of no other level
         row = Measurement.of(cell, "ladder_latency", value, details)
         row.variant = level
         middle_size, _ = clear[len(clear) // 2]
@@ -187,7 +188,8 @@ class VendorLibrary(GpuBench):
     reference_call = ""
 
     def __init_subclass__(cls) -> None:
-        # The program that prints its version is gpubench, not ``cls.name``.
+        # This replaces the hook of ``Kernel``, which would search the version in a line that begins
+        # with ``cls.name``: the program that prints the version is gpubench.
         cls.version = GpuBench.version
 
     @property

@@ -168,14 +168,16 @@ class Osu(Instrument):
         return values
 
     def estimate(self, cell: Cell) -> Cost:
-        # By default 1000 round trips, or 20 windows of 64 messages, of each size above 8 KiB. A tenth is added for the
-        # warm-up. All sizes, each twice the one before, have together about twice the bytes of the largest.
+        # By default 1000 round trips, or 20 windows of 64 messages, of each size above 8 KiB. A
+        # tenth is added for the warm-up. All sizes, each twice the one before, have together about
+        # twice the bytes of the largest. Sizes up to 8 KiB add little, even with more messages.
         messages = 2 * 1100 if cell.workload == "PINGPONG" else 64 * 22
         bits = 8.0 * 2 * LARGEST * messages if nodes_of_ranks(cell.variant) > 1 else 0.0
+        # Each rank has a buffer to send, one to receive, and 64 MiB for MPI (as in mpibench).
         memory = cell.concurrency * (2 * LARGEST + (64 << 20))
         return Cost(
             fixed_s=mpibench.START_S,
-            work_s=10.0,
+            work_s=10.0,  # of all programs, besides the time on the wire between nodes
             wire_bits=bits * _share(cell),
             memory_bytes=memory,
         )

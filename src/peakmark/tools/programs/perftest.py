@@ -88,9 +88,12 @@ class Perftest(Instrument):
         return Parsed((Measurement.of(cell, mpibench.metric_of(cell), value, details),))
 
     def estimate(self, cell: Cell) -> Cost:
-        moved = 2 * common.needed_block(cell) * _messages(cell)  # PINGPONG: to and fro
-        # ``wire_bits`` would assume 100 Mbit/s, and no adapter is so slow.
+        # A message of PINGPONG goes to and fro. For RATE, this is twice the bytes: an upper bound.
+        moved = 2 * common.needed_block(cell) * _messages(cell)
+        # An upper bound: client and server each have a buffer to send and one to receive.
         memory = 4 * common.needed_block(cell) + (64 << 20)
+        # Besides the messages, both programs start and exchange their addresses. ``wire_bits``
+        # would assume 100 Mbit/s, and no adapter is so slow.
         return Cost(fixed_s=3.0, work_s=moved / _SLOWEST_ADAPTER, memory_bytes=memory)
 
 

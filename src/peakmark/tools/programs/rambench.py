@@ -33,7 +33,7 @@ WRITING = ("WS", "WR", "RWS", "RWR", "TRIAD")
 """Workloads that write."""
 
 MIXES, RATES = 3, 12
-"""Percentages of reads, and number of traffic rates, that rambench's LOADED measures by default."""
+"""How many percentages of reads, and how many rates of traffic, LOADED measures by default."""
 LOADED_POINT_S, LOADED_SHARE = 0.03, 0.05
 """Shortest time of a point of LOADED, in seconds, and the share of the cell's time that a point takes."""
 MOST_PAIRS = 640
