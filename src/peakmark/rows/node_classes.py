@@ -34,7 +34,11 @@ def list_nodes(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
     for name in rows["node"].unique():
         names.update(name.split("+"))
     facts = {node: results.facts_for(node) for node in sorted(names, key=natural)}
-    classes = classes_of(facts)
+    # ``any`` stands for a node of any class: it is a class only where no node is named.
+    named = {node: known for node, known in facts.items() if node != "any"}
+    classes = classes_of(named or facts)
+    if len(facts) > len(named) > 0:
+        classes["any"] = ["any"]
     limits: dict[str, list[str]] = {node: [] for node in facts}
     # (node, sentence): settings in which nodes with the same CPU differ, then limits of single
     # nodes of a class.

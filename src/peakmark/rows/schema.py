@@ -276,7 +276,7 @@ trust               text   whether to use the value: ok, care (another run may d
 wrong_codes         text   codes of the warnings that the value is wrong, joined by spaces
 warnings            text   codes of the row's warnings and notes, joined by spaces
 place               text   point without its node, and with the word of a concurrency instead of its number
-node_class          text   name of the node's class of equal nodes; empty if there is only one class
+node_class          text   name of the node's class of equal nodes; empty if there is only one class; "any" for any node
 is_judged           flag   the node was compared with its class in this row
 behind              float  share by which the node is worse than its class
 behind_low          float  share by which it is worse at the better end of the median's interval
@@ -317,7 +317,7 @@ text                text   sentence
 NODES = _columns(
     """
 node                text   name of the node
-class               text   name of the node's class of equal nodes; empty if there is only one class
+class               text   name of the node's class of equal nodes; empty if there is only one class; "any" for any node
 cpu                 text   name of the processor and number of threads
 memory              text   installed memory
 network             text   driver and line rate of the network card

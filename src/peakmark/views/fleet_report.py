@@ -186,21 +186,23 @@ def all_clear(frames: CampaignFrames) -> str:
 def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
     """Return (reasons in words, nodes) for each group of slow nodes with the same subsystem and reasons.
 
-    Nodes that are slow only in pairs are left out, because the findings of the tables name them.
+    The group of the slowest node comes first.
     """
-    nodes = lines_of_slow_nodes(frames)
+    nodes = lines_of_slow_nodes(frames).sort_values("behind", ascending=False, kind="stable")
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
-    for node in schema.lines(nodes[nodes["table"].eq("")]):
-        groups[node.subsystem, " ".join(json.loads(node.reasons))].append(node)
+    for node in schema.lines(nodes):
+        groups[node.subsystem, " ".join(json.loads(node.reasons or "[]"))].append(node)
     return [(reason, lines) for (_, reason), lines in groups.items()]
 
 
 def slow_sentence(nodes: Sequence[Line]) -> str:
     """Return the sentence on nodes that are slow in one subsystem."""
-    names = counted([node.name for node in nodes], MOST_NAMED)
+    names = counted([*dict.fromkeys(node.name for node in nodes)], MOST_NAMED)
     resource = SUBSYSTEMS[nodes[0].subsystem].named
     low = min(node.behind_low for node in nodes)
     high = max(node.behind_high for node in nodes)
+    if nodes[0].table:
+        return f"Slow: {names}, links {low:.1%} to {high:.1%} behind others."
     if len(nodes) > 1:
         return f"Slow: {names}, {resource} {low:.1%} to {high:.1%} behind their class."
     (node,) = nodes

@@ -17,14 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from peakmark.formatting import counted, percent, size
+from peakmark.formatting import counted, size
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels, with_medians
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style, score_card
 from peakmark.views.panel_figures import variant_name
 from peakmark.views.pictures import Picture, has_limits
-from peakmark.views.table import Line, noun_of
+from peakmark.views.table import Line
 
 HEIGHT, AXIS = 0.13, 0.2
 """Height of a row, and of the numbers of the axis, in inches."""
@@ -44,6 +44,8 @@ LINE_HEIGHT, HEADLINE_HEIGHT = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""
 MOST_NAMED = 2
 """A line with at most this many slow nodes names them beside their dots."""
+DOTS = {"usual": figure_style.look(0), "slow": figure_style.HOLLOW}
+"""Kind of a node or pair -> look of its dot."""
 
 
 # -- rows
@@ -189,36 +191,43 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
     """Draw every node at the headlines of the score card; return None if none has several nodes."""
     lines = []
     for headline, rows in score_card.rows_of_headlines(frames):
-        usable = with_medians(rows[rows["is_own"]])
-        # A single node has no distance from others.
-        if usable["node"].nunique() > 1:
-            block = size(middle_of(usable).block_bytes)
+        usable = with_distances(frames, rows)
+        if len(usable):
+            block = size(next(schema.lines(usable)).block_bytes)
             lines.append((headline.title.format(block=block), usable))
     beyond = frames.campaign["rule"]["beyond"]
     return plot_dots(lines, beyond, width=7.0, height=HEADLINE_HEIGHT)
 
 
 def plot_nodes(picture: Picture) -> Figure | None:
-    """Draw all nodes at all points of a table; return None if nothing was measured.
+    """Draw all nodes at all points of a table; return None if no point has several nodes.
 
     The column ``place`` of ``rows`` is a point without its node.
     """
-    own = picture.rows[picture.rows["is_own"]]
     # The first class of nodes comes first in each line.
-    usable = with_medians(own).sort_values("group", kind="stable")
+    distances = with_distances(picture.frames, picture.rows)
+    usable = distances.sort_values("group", kind="stable")
     labels, lines = Labels(picture.table), []
     for _, of_place in usable.groupby("place", sort=False):
-        name = labels.point(middle_of(of_place), variant=True)
+        name = labels.point(next(schema.lines(of_place)), variant=True)
         lines.append((name, of_place))
     beyond = picture.frames.campaign["rule"]["beyond"]
     return plot_dots(lines, beyond, width=5.5, height=LINE_HEIGHT)
 
 
-def middle_of(usable: pd.DataFrame) -> Line:
-    """Return the row nearest to the median of the first class of nodes, see ``labels.with_medians``."""
-    of_class = usable[usable["group"].eq(usable["group"].min())]
-    off = (of_class["value"] - of_class["median_of_nodes"]).abs()
-    return next(schema.lines(of_class.loc[[off.idxmin()]]))
+def with_distances(frames: CampaignFrames, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of nodes that have others to compare with, see ``labels.with_medians``.
+
+    ``kind`` is ``slow`` for slow nodes, for slow pairs, and for the pairs of a node with slow links.
+    """
+    usable = with_medians(rows[rows["is_own"]])
+    compared = usable[usable.groupby("group")["node"].transform("size").gt(1)]
+    is_slow = compared["is_slow"]
+    names = "+" + compared["node"] + "+"
+    for part in schema.lines(frames.fleet[frames.fleet["table"].ne("")]):
+        is_part = names.str.contains(f"+{part.name}+", regex=False)
+        is_slow |= compared["place"].eq(part.point) & is_part
+    return compared.assign(kind=is_slow.map({True: "slow", False: "usual"}))
 
 
 def plot_dots(
@@ -242,6 +251,7 @@ def plot_dots(
     figure.set_layout_engine("constrained", **figure_style.PADS)
     axis = figure.subplots()
     axis.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.6))
+    axis.set_xlabel("% from the median of their class")
     axis.tick_params(axis="y", length=0)
     axis.grid(axis="x")
     sns.despine(ax=axis, left=True)
@@ -255,8 +265,6 @@ def plot_dots(
     low, high = axis.get_xlim()
     axis.set_xlim(min(low, -1.6 * beyond), max(high, 1.6 * beyond))
     axis.xaxis.set_major_formatter(signed_percent)
-    noun = noun_of(pd.concat([usable for _, usable in lines]))
-    axis.set_xlabel(f"{noun}: % from the median of their class")
     return figure
 
 
@@ -271,41 +279,32 @@ def signed_percent(share: float, _: object) -> str:
 def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
     """Draw the nodes of one line, and name up to ``MOST_NAMED`` slow nodes beside the slowest one's dot.
 
-    The markers of slow nodes are open.
+    The markers of slow nodes and pairs are open.
     """
-    nodes = dots_of(usable)
-    usual, slow = figure_style.look(0), figure_style.look(1, is_open=True)
-    for is_slow, look in ((False, usual), (True, slow)):
-        dots = nodes[nodes["is_slow"].eq(is_slow)]
-        axis.scatter(
-            dots["share"], position + dots["offset"], s=12, facecolor=look.face,
-            edgecolor=look.colour, linewidth=0.9, alpha=0.7, zorder=3,
-        )  # fmt: skip
-    slowest = nodes[nodes["is_slow"]].sort_values("share", key=np.abs, ascending=False)
+    dots = dots_of(position, usable)
+    figure_style.scatter(axis, dots, "kind", DOTS)
+    slowest = dots[dots["is_slow"]].sort_values("x", key=np.abs, ascending=False)
     if slowest.empty:
         return
-    names = []
-    for node, share in zip(slowest["node"], slowest["share"], strict=True):
-        names.append(f"{node} {percent(share)} %")
     # The names are 4 points beside the dot, on the side away from the median.
     first = slowest.iloc[0]
     axis.annotate(
-        counted(names, MOST_NAMED), (first["share"], position + first["offset"]),
-        xytext=(math.copysign(4, first["share"]), 0), textcoords="offset points",
-        ha="left" if first["share"] > 0 else "right", va="center", fontsize=figure_style.SMALL,
+        counted(slowest["node"].tolist(), MOST_NAMED), (first["x"], first["y"]),
+        xytext=(math.copysign(4, first["x"]), 0), textcoords="offset points",
+        ha="left" if first["x"] > 0 else "right", va="center", fontsize=figure_style.SMALL,
         zorder=4,
     )  # fmt: skip
 
 
-def dots_of(usable: pd.DataFrame) -> pd.DataFrame:
-    """Return a line for each node, with ``share`` and ``offset``.
+def dots_of(position: int, usable: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a line with the place of each node's dot.
 
-    ``share`` is the node's distance from the median of its class, as a share of the median. ``offset`` is the
-    height of its dot above the line. It depends on the node's name, so that only few dots overlap.
+    ``x`` is the node's distance from the median of its class, as a share of the median. ``y`` is near the
+    line's ``position``. It depends on the node's name, so that only few dots overlap.
     """
     share = usable["value"] / usable["median_of_nodes"] - 1
     # Offsets from -0.3 to 0.3 of the distance between lines.
-    offsets = []
+    heights = []
     for node in usable["node"]:
-        offsets.append(0.3 * (zlib.crc32(node.encode()) % 201 / 100 - 1))
-    return usable[["node", "is_slow"]].assign(share=share, offset=offsets)
+        heights.append(position + 0.3 * (zlib.crc32(node.encode()) % 201 / 100 - 1))
+    return usable.assign(x=share, y=heights)

@@ -305,7 +305,10 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
         node_columns(table, points, usable, noun),
         shown.sort_values("line", kind="stable"),
         below=below,
-        reading=f"One line for each point. {table.remark}",
+        reading=(
+            "One line for each point. Low and high: of the nodes' medians; of one node, or of any"
+            f" node, the interval of the median. {table.remark}"
+        ),
         name=f"{table.name}_nodes",
     )
 
@@ -321,6 +324,8 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
     """
     group = usable["group"]
     values = usable.groupby(group)["value"]
+    sizes = values.size()
+    is_several = sizes.gt(1)
     # For each line, find the node nearest to the median, and the slow nodes.
     off = (usable["value"] - usable["median_of_nodes"]).abs()
     middle = usable.loc[off.groupby(group).idxmin()]
@@ -330,21 +335,23 @@ def node_columns(table: Table, points: Points, usable: pd.DataFrame, noun: str) 
         """Return the median of a column of a program over the nodes of each line."""
         return points.of(instrument, name).reindex(usable.index).groupby(group).median()
 
+    own = table.own.instrument
     yield from key_columns(table, middle)
     yield Column(middle["node_class"], label="Class", form=str, kind="text")
     heading = f"{table.own.heading}: {of_quantity(table, 'Measured')}"
     for label, numbers in (
         ("median", values.median()),
-        ("low", values.min()),
-        ("high", values.max()),
+        ("low", values.min().where(is_several, median(own, "low"))),
+        ("high", values.max().where(is_several, median(own, "high"))),
     ):
         yield Column(numbers * table.factor, label=label, group=heading)
     for program in table.references:
         numbers = median(program.instrument, "value") * table.factor
         yield Column(numbers, label=program.heading, group="Medians of references")
-    limits = median(table.own.instrument, "limit") * table.factor
+    limits = median(own, "limit") * table.factor
     yield Column(limits, label=of_quantity(table, "Theoretical"))
-    yield Column(median(table.own.instrument, "efficiency"), label=EFFICIENCY, form=percent)
-    yield Column(values.size(), label=noun.title(), form=str)
-    names = slow.reindex(values.size().index)
+    yield Column(median(own, "efficiency"), label=EFFICIENCY, form=percent)
+    counts = sizes.astype(object).mask(middle["node"].eq("any").to_numpy(), "any")
+    yield Column(counts, label=noun.title(), form=str)
+    names = slow.reindex(sizes.index)
     yield Column(names, label="Slow", form=partial(counted, most=MOST_NAMED), kind="text")

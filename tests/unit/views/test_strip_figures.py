@@ -6,7 +6,9 @@ from matplotlib.collections import PathCollection
 from tests.unit import campaign_data as make
 from tests.unit.views.drawn import draw
 
-from peakmark.views import figures
+from peakmark.rows import build
+from peakmark.storage.results import Results
+from peakmark.views import figures, fleet_report, strip_figures
 
 
 def dots_of(axis):
@@ -61,3 +63,16 @@ def test_a_table_that_only_a_reference_measured_has_no_strip(tmp_path):
     listed = {picture.name for picture in figures.figures_of(frames, None)}
     assert listed == {name for name, _ in figures.drawn_figures(frames, None)}
     assert "network_latency_strip" not in listed
+
+
+def test_rows_of_any_node_have_no_class_and_no_dot_and_slow_pairs_are_open(tmp_path):
+    """Such rows were a class B of one node, whose dot was always at 0."""
+    frames = build.judge(Results.read(make.golden("cluster", tmp_path / "c")))
+    assert frames.nodes.groupby("class").size().to_dict() == {"": 4, "any": 1}
+    (axis,) = strip_figures.plot_fleet(frames).axes
+    # FP64 of four nodes, then TCP and its round trip of six pairs: three pairs have slow links.
+    assert [len(dots.get_offsets()) for dots in axis.collections] == [3, 1, 3, 3, 3, 3]
+    drawn = {name for name, _ in figures.drawn_figures(frames, None)}
+    assert "memory_throughput_nodes" not in drawn
+    first, *_ = fleet_report.slow_paragraphs(frames)
+    assert "node3, links" in first
