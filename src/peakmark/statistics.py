@@ -238,7 +238,7 @@ def changes(
         error = np.sqrt(variance * parts.sum(axis=0))
         half = error * stats.t.isf((1 - confidence) / 2, freedom)
         beyond = stats.t.sf(np.abs(change) / error, freedom)
-        p = np.where(change == 0, 1.0, 2 * beyond)  # 1 also if the error is 0 too
+        p = np.where(change == 0, 1.0, 2 * beyond)  # the error may be 0 too: 0/0
     half[few] = p[few] = math.nan
     return [Change(*map(float, row)) for row in zip(change, half, p, strict=True)]
 

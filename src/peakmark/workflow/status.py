@@ -374,7 +374,8 @@ class Progress:
         """Return the seconds left; None before any job has ended.
 
         Args:
-            since: time at which the first job was handed over, from ``time.monotonic``.
+            since: time at which the first job was handed over, from ``time.monotonic``. It counts
+                only until ``start`` was called.
         """
         elapsed = time.monotonic() - (self._started or since)
         if not self._expected_of_ended or not elapsed:
