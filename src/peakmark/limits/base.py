@@ -178,7 +178,10 @@ class Question:
 
     @cached_property
     def site_of_host(self) -> SiteValues:
-        """Return the site file's values for the row's host: its own entries, and the general ones for all others."""
+        """Return the values of the site file for the row's host.
+
+        An entry for this host overrides the general entry of the same value.
+        """
         return for_host(self.site, self.facts.get("host"))
 
     def stated(self, part: str, name: str) -> Any:

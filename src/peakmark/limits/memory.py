@@ -16,10 +16,10 @@ from peakmark.messages import words
 LINE, PAGE = 64, 4096
 """Bytes of a cache line, and of the small pages to which rambench rounds up its arrays."""
 TARGET_OFFSETS = {2: 33 * LINE, 3: 43 * LINE}
-"""Number of arrays of a thread -> bytes of the gap between the other arrays and the last one.
+"""Number of arrays of a thread -> bytes of the gap before the last array.
 
-The other arrays are rounded up to whole pages. rambench leaves the gap, so that the arrays use different
-sets of a cache (src/kernels/memory/bench.c).
+The arrays before the gap are rounded up to whole pages. rambench leaves the gap, so that the arrays
+use different sets of a cache (src/kernels/memory/bench.c).
 """
 DRAM_FACTOR = 4
 """Working sets of at least this multiple of the last-level cache count as in DRAM.
@@ -214,6 +214,8 @@ def dram(question: Question) -> Limit:
     # Threads of a node without memory use that of other nodes.
     if used != placed:
         return question.unknown("empty-node")
+    # These may be separate NUMA nodes, whose threads reach the share below, or parts of a socket,
+    # whose threads reach more. The facts do not tell which, so that the limit is unknown.
     if _reach_all_channels(question, len(nodes)):
         return question.unknown("cache-nodes")
     share = len(used) / len(nodes)
@@ -575,8 +577,8 @@ def by_cores(
 def by_sockets(question: Question, detail: str = "") -> Limit | None:
     """Return the bandwidth of the fastest memory that a processor of this core design can have; None if unknown.
 
-    A design has a line in sockets.csv for each family of processors, which the CPU's model name chooses. A design
-    without such a line has no bound. ``detail`` is printed in brackets after the formula.
+    sockets.csv has a line for each family of processors of a design. The CPU's model name chooses
+    the line; without a line there is no bound. ``detail`` is printed in brackets after the formula.
     """
     lines = data.of_design("sockets", question.design)
     line = data.of_model(lines, question.fact("cpu", "model_name"))

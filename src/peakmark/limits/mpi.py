@@ -1,4 +1,4 @@
-"""Limits of MPI: the line rate of the link, over TCP without the share of its headers.
+"""Limits of MPI: the line rate of the link, for MPI over TCP minus the share of the TCP headers.
 
 The limit of HPL is the sum of the nodes' limits.
 The headers of InfiniBand and RoCE, below 2 % of the packets of large messages, are not subtracted.

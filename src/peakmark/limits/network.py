@@ -57,7 +57,7 @@ def limit(question: Question) -> Limit:
 def is_loopback(question: Question) -> bool:
     """Return whether client and server ran on one machine.
 
-    The row's runs say so, or the facts, if the interface of the row is ``lo``.
+    This is known from the row's runs, or from facts that name ``lo`` as the interface.
     """
     return question.loopback or bool(question.fact("network", "loopback"))
 
@@ -94,7 +94,8 @@ def udp_share(message: int, mtu: int) -> tuple[float, str]:
 def _latency(question: Question, loopback: bool) -> Limit:
     """Return the round trip in seconds that the site file states for the protocol.
 
-    The limit is unknown if the file states none, and over loopback, which the file's value is not about.
+    The limit is unknown if the file states none. It is also unknown over loopback, because the
+    stated round trip is that of a network.
     """
     protocol = question.workload.removeprefix("LAT-")
     stated = question.stated("network", "latency").get(protocol)

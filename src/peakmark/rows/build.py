@@ -33,8 +33,9 @@ from peakmark.storage.results import Results
 CHECKSUMS = "checksums.txt"
 """File of the checksums of plan, records and raw outputs, for ``sha256sum --check`` in the campaign's folder."""
 TICK_S = 0.02
-"""Seconds, with a margin, by which the time of a new file may be behind the clock: kernels take it from their last
-tick, which is up to 10 ms ago.
+"""Largest time in s, with a margin, by which the time stamp of a new file may be behind the clock.
+
+Linux takes the time stamp from its last timer tick, which is up to 10 ms ago.
 """
 SOURCES = ("cells", "attempts", "machine", "plan.json", "config.json")
 """Files and folders of a campaign from which peakmark makes all other files of the campaign."""
@@ -111,7 +112,7 @@ def load(campaign: Path, *, keep: bool = True) -> CampaignFrames:
 
 
 def is_current(campaign: Path) -> bool:
-    """Return whether a campaign has rows, and no file from which the rows are made is newer."""
+    """Return whether a campaign has rows that are not older than any of their sources."""
     rows = campaign / FOLDER / CAMPAIGN
     if not rows.is_file():
         return False
@@ -120,7 +121,10 @@ def is_current(campaign: Path) -> bool:
 
 
 def sources_of(campaign: Path) -> Iterator[Path]:
-    """Yield ``SOURCES`` and all below them, also folders: removing a file makes its folder newer."""
+    """Yield the paths of ``SOURCES``, and all files and folders below them.
+
+    Folders count, because the removal of a file changes only the time stamp of its folder.
+    """
     for name in SOURCES:
         source = campaign / name
         if source.exists():

@@ -46,7 +46,7 @@ def campaign_of(results: Results) -> dict[str, Any]:
     - ``cells``: number of planned cells.
     - ``missing``: number of planned cells without a valid record.
     - ``instruments``: instruments with planned cells.
-    - ``node_seconds``: for each ended job, its seconds as Slurm counts them times its number of nodes.
+    - ``node_seconds``: for each ended job, its number of nodes x its seconds in Slurm's accounting.
     - ``programs``: programs that measured.
     - ``commands``: instrument -> commands that it executed.
     - ``outputs``: reference tool -> the beginning of its first raw output.
@@ -218,7 +218,10 @@ def empty_reason(results: Results, instrument: str) -> str:
 
 
 def without_host(record: StoredRecord) -> str:
-    """Return the reason of a record without a value, but without the host's name: nodes then have equal reasons."""
+    """Return why a record has no value, without the host's name.
+
+    Without the name, several nodes can have one reason.
+    """
     return str(record.data.reason).replace(f" on {record.data.context.host}", "")
 
 
@@ -299,9 +302,10 @@ def networks_of(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def network_of(facts: Facts, seen: list[NetworkUsed]) -> dict[str, Any]:
-    """Return the facts of the interface that a host's records used, or of the default route's if there is none.
+    """Return the facts of the interface that a host's records used.
 
-    ``remark`` says which of them it is. If the records used several interfaces, the first one counts.
+    Return ``facts`` if no record used an interface, and those of the first one if the records used
+    several. ``remark`` says whether the interface was measured.
 
     Args:
         facts: facts of the interface of the default route.

@@ -380,7 +380,9 @@ def clock(measured: RowRuns) -> Messages:
 
 
 def below_nominal(measured: RowRuns) -> Messages:
-    """Report a clock below the nominal clock, which a limit at the observed clock would hide.
+    """Report a clock below the nominal clock.
+
+    The efficiency does not show a low clock, because the limit is computed at the observed clock.
 
     Wide vectors may run below the nominal clock by design. For wide vectors, the clock before and after
     the work is judged instead.
@@ -442,7 +444,10 @@ def placement(measured: RowRuns) -> Messages:
 
 
 def concurrency(measured: RowRuns) -> Messages:
-    """Report a row with more threads than the CPUs or the CPU quota of its smallest job."""
+    """Report a row with more threads than CPUs, or than CPUs that the quota grants.
+
+    If the jobs of the repetitions had different numbers of CPUs, the smallest number counts.
+    """
     if not measured.is_pinned:
         return
     threads = measured.row.concurrency

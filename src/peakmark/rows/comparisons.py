@@ -3,8 +3,8 @@
 The pairs of rows form *groups* that share the working set and the cache level. A difference is stated if
 it holds at every point of a group: all repetitions of one choice are better than all of the other, the
 medians (or means, by the layout) differ by more than 5 %, and either the difference is significant or the
-ranges are far apart. A factor of points that were measured once or twice is stated as that. docs/method.md
-says how often a stated difference is false.
+ranges are far apart. A difference of points that were measured once or twice is not tested, and its
+sentence says so. docs/method.md says how often a stated difference is false.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CERTAINTY = {1: "from as few as 1 run", 2: "from as few as 2 runs"}
 TESTED_WORDS = "in every repetition"
 """Words on a difference that was tested. Sentences leave them out, because the report's method says so."""
 PRINTED = "as printed"
-"""Words on a difference of values of which a report printed one number each."""
+"""Words on a difference of values that a report printed, without their repetitions."""
 EQUAL = ["node", "workload", "variant", "cache_level", "block_bytes", "concurrency"]
 """Columns that are equal in the two rows of a pair, except the compared factor."""
 CHOICES = ["topic", "first", "second", "working_set"]
@@ -254,15 +254,16 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
 def judge(
     pairs: pd.DataFrame, key: list[str], gaps: Mapping[int, float], tested: int = 0
 ) -> pd.DataFrame:
-    """Return groups of pairs with ``n``, ``direction`` and ``certainty``; the key is the index.
+    """Return all groups of pairs with ``n``, ``direction`` and ``certainty``; the key is the index.
 
-    In a returned group, the runs of the two choices do not overlap at any point, and the values of their rows differ
-    by more than ``LEAST_DIFFERENCE``. The difference is also significant: either the p-value of a
-    permutation test is at most ``CHANCE`` divided by the number of tested groups, or the gap between the
-    ranges is large enough.
+    ``direction`` is 1 if the first choice is faster, -1 if the second is. At every point of the
+    group, the ranges of the two choices are then apart, and the values differ by more than
+    ``LEAST_DIFFERENCE``. In addition, the gap between the ranges is large enough, or the p-value of
+    a permutation test is at most ``CHANCE`` divided by the number of tested groups. Otherwise
+    ``direction`` is 0 if all points are level (``is_level``), and NaN if not.
 
-    A group with fewer than ``LEAST_TESTED`` repetitions is not tested. Its values may overlap, and only the
-    factor counts; ``certainty`` says so.
+    A group with fewer than ``LEAST_TESTED`` repetitions is not tested. Its ranges may overlap: only
+    ``LEAST_DIFFERENCE`` counts, and ``certainty`` says so.
 
     Args:
         pairs: pairs of all tables.
@@ -282,11 +283,15 @@ def judge(
     )
     is_tested = groups["n"].ge(LEAST_TESTED)
     # Only two arrangements of the values separate the choices completely: one for each direction.
+    # So p is 2 / (number of arrangements); as logarithms, because the product over many points is
+    # huge.
     log_p = math.log(2) - groups["arrangements"]
     is_significant = log_p <= math.log(CHANCE / max(1, tested + is_tested.sum()))
     # With three points or more, any gap suffices.
     needed = groups["points"].map(gaps).fillna(0.0)
-    # For each direction, the smallest gap and the smallest factor of the group decide.
+    # For each direction, the smallest gap and the smallest factor of the group decide. ``gap`` and
+    # ``least`` are those of the first choice over the second, ``gap_back`` and 1 / ``most`` the
+    # reverse (``paired``).
     is_faster = []
     for gap, factor in ((groups["gap"], groups["least"]), (groups["gap_back"], 1 / groups["most"])):
         is_apart = gap.gt(0) & (is_significant | gap.ge(needed))

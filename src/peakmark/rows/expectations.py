@@ -75,7 +75,10 @@ def list_classes(frames: CampaignFrames, results: Results) -> list[dict[str, Any
 
 
 def _shared_equipment(results: Results) -> Equipment:
-    """Return what all hosts of a campaign have in common: what is known of cells that any of them measured."""
+    """Return the equipment that all hosts of a campaign have in common.
+
+    Cells of the node ``any`` have no other known equipment, because any host may measure them.
+    """
     of_hosts = map(equipment_of, results.facts.values())
     columns = zip(*of_hosts, strict=True)
     return Equipment(*(values[0] if len(set(values)) == 1 else "" for values in columns))
@@ -169,8 +172,8 @@ def _row(
 def bound(lowest: float, highest: float, *, is_time: bool) -> float:
     """Return the value that every good node reaches: a lower bound for rates, an upper bound for times.
 
-    It is beyond the worst end of the class's interval by the factor between both ends, but at least by
-    ``LEAST_MARGIN``.
+    This value is the worse end of the class's interval, made worse by a factor: the ratio of the
+    two ends or ``LEAST_MARGIN``, whichever is larger.
 
     Args:
         lowest: lower end of the interval.
@@ -188,7 +191,8 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
 
     - ``argv``: the command without the options in ``WORK``.
     - ``cpus``: CPUs of its threads.
-    - ``overhead_s``: its seconds besides measuring, at least and at most the plausible ones.
+    - ``overhead_s``: seconds that the program took besides measuring, limited to the plausible
+      range from ``LEAST_OVERHEAD_S`` to ``MOST_OVERHEAD_S``.
     - ``clock_limit_hz``: highest clock that governor and firmware allowed; None if it is unknown.
     """
     command = record.data.context.commands[0]
@@ -212,9 +216,9 @@ def _recipe(instrument: str, record: StoredRecord) -> dict[str, Any]:
 
 
 def judge_promises(rows: pd.DataFrame, promised: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the verdict on each promised value on each node that was to measure it.
+    """Return a verdict for each promised value and each node that was to measure it.
 
-    Of several rows of a node the best counts. A value that is known to be wrong does not.
+    If several rows of a node match the promise, the best one counts. Wrong values do not count.
 
     Args:
         rows: frame ``rows`` with the codes of its warnings.
@@ -243,7 +247,7 @@ def judge_promises(rows: pd.DataFrame, promised: Mapping[str, str]) -> list[dict
 
 
 def is_of(rows: pd.DataFrame, promise: Promise) -> pd.Series:
-    """Return a mask of the rows that have all words of a promise, measured or not."""
+    """Return a mask of the rows, with or without values, that have all words of a promise."""
     subsystem, workload, *words = promise.words
     found = rows["subsystem"].eq(subsystem) & rows["workload"].eq(workload)
     # A row without a value has no unit.

@@ -283,8 +283,9 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the workload that depends most on the block size; none if no workload clearly does.
 
-    The dependence is the highest over the lowest value of rows that differ in their block alone. The workload
-    clearly depends most if its smallest factor is above the largest factor of all other workloads.
+    Rows that differ in their block size alone have a factor: the highest of their values divided by
+    the lowest. A workload clearly depends most if each of its factors is above all factors of other
+    workloads.
     """
     own = rows[rows["is_own"]].dropna(subset="block_bytes")
     same = ["of_workload", "node", "variant", "concurrency", "band"]

@@ -3,10 +3,11 @@
 A node is slow in a row if it is significantly worse than its class. The whole confidence interval of its
 median must also be worse by more than ``DELTA``. docs/method.md (Many nodes) gives the error rates.
 
-On the network, nodes and pairs are compared by medians of logarithms of times or of reciprocal rates, so
-that a higher number is slower. A pair is *behind* by its difference to the median pair of healthy nodes
-that crosses as many uplinks; a node by the median over its pairs with healthy nodes. Random rounds
-measure each node with several partners, so that a few pairs for each node suffice.
+On the network, nodes and pairs are compared by medians of logarithms of times or of reciprocal
+rates, so that a higher number is slower. A pair is *behind* by its difference from the median of
+the pairs of healthy nodes that cross as many uplinks. A node is *behind* by the median over its
+pairs with healthy nodes. Random rounds measure each node with several partners, so that a few pairs
+for each node suffice.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ by more.
 LEAST_REPETITIONS = statistics.ENOUGH
 """Fewest repetitions of a judged row: with fewer, the interval of the median is too narrow."""
 LEAST_PARTNERS = 3
-"""Fewest partners with which a node is measured before it, and not one of its pairs, is called slow."""
+"""Fewest partners of a slow node. With fewer, one of its pairs may be slow instead of the node."""
 LEAST_PAIRS = 6
 """Fewest pairs that can be compared with each other."""
 FALSE_DISCOVERY_RATE = 0.05
@@ -42,7 +43,7 @@ FALSE_DISCOVERY_RATE = 0.05
 CUT = 2.5
 """Nodes within this distance of a class's median, in standard deviations, form the bulk of the class."""
 ROUNDS = 10
-"""How often, at most, the bulk of a class is found again without the nodes far away (see ``CUT``).
+"""Number of times that the bulk of a class is found, each time without the nodes beyond ``CUT``.
 
 The bulk seldom changes after the third time.
 """
@@ -54,7 +55,10 @@ In the first pass the slow nodes are not known yet. Its quantile is below the me
 make most pairs slow. Later passes leave out pairs with a node that the pass before found slow.
 """
 SPREADS = 4.0
-"""A slow pair is behind by more than ``DELTA`` and this many standard deviations of the other pairs."""
+"""A slow pair is behind by more than ``DELTA`` plus this many standard deviations.
+
+They are those of the pairs of healthy nodes.
+"""
 SD_OF_MAD = 1.4826
 """Standard deviation of normally distributed values, as a multiple of their median absolute deviation."""
 
@@ -118,14 +122,16 @@ def add_verdicts(rows: pd.DataFrame, runs: pd.DataFrame, nodes: pd.DataFrame) ->
 
 
 def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
-    """Add to each node the numbers of its rows: with a value (``rows``), in which it was judged (``judged``), and of
-    these the disturbed ones (``disturbed``).
+    """Add to each node the numbers of its rows, and the distance at which it is called slow.
 
-    Also add ``distance``: the median, over the rows in which it was judged with its class, of the distance from
-    which on it would be called slow.
+    - ``rows``: number of rows with a value.
+    - ``judged``: number of rows in which the node was judged.
+    - ``disturbed``: number of disturbed rows among those in which it was judged with its class.
+    - ``distance``: share behind the class from which on a row is called slow; the median of the
+      rows in which the node was judged with its class.
 
-    A row of a pair counts for both nodes. In such rows a node is judged if it has at least
-    ``LEAST_PARTNERS`` partners, and the place has at least ``LEAST_PAIRS`` pairs.
+    A row of a pair counts for both nodes, and is judged if its node has at least ``LEAST_PARTNERS``
+    partners, and its place has at least ``LEAST_PAIRS`` pairs.
     """
     # Rows of single nodes: the class must have enough nodes at the same place.
     single = rows[schema.is_usable(rows) & ~schema.is_pair(rows)]
@@ -235,10 +241,10 @@ def slow_rows(of_class: ClassLogs) -> dict[Place, SlowRow]:
 
 
 def smallest_distances(of_class: ClassLogs) -> dict[Hashable, float]:
-    """Return key -> smallest share behind its class from which on ``slow_rows`` would call a node slow.
+    """Return key -> smallest share behind the class at which ``slow_rows`` calls a node slow.
 
-    It holds for a node that alone is slow, and equally far behind in all rows. It follows from the spread of
-    the other nodes and of the repetitions.
+    The share follows from the spread of the other nodes and of the repetitions. It holds if no
+    other node is slow, and if the node is equally far behind in all rows.
     """
     from scipy import stats
 
@@ -328,8 +334,9 @@ def _is_significant(p: Array) -> NDArray[np.bool_]:
 def _bulk(values: Array) -> tuple[float, float, float]:
     """Return centre, standard deviation and degrees of freedom of the bulk of a class.
 
-    The bulk starts as the shortest interval that holds half of the nodes. Then it consists of the nodes
-    within ``CUT`` standard deviations of its median. More than a third of the nodes may be slow.
+    The bulk starts as the shortest interval that holds half of the nodes. Then it consists of the
+    nodes within ``CUT`` standard deviations of its median. Its nodes are healthy even if more than
+    a third of the class is slow.
 
     Source: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987, chapter 4.
     """
@@ -475,7 +482,9 @@ def frame_of_pairs(
 
 
 def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
-    """Return the nodes whose median is more than ``DELTA`` behind, with its whole confidence interval.
+    """Return the slow nodes.
+
+    The whole confidence interval of their median is more than ``DELTA`` behind.
 
     Args:
         pairs: frame of pairs with the column ``behind``.
@@ -504,7 +513,7 @@ def slow_nodes(pairs: pd.DataFrame, suspected: pd.Index[str]) -> pd.DataFrame:
 
 
 def slow_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the pairs that are behind by more than ``DELTA`` and by more than other pairs scatter.
+    """Return the pairs that are behind by more than ``DELTA`` plus ``SPREADS`` standard deviations.
 
     Args:
         pairs: frame of the pairs of healthy nodes, with the column ``behind``.

@@ -1,4 +1,4 @@
-"""Name the rows of a table, and choose the rows that represent it: of a typical node, or of a headline."""
+"""Name the rows of a table, and choose the rows of a typical node or of a headline."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WHERE = {
     "cpus": ("CPU", ""),
     "gpus": ("GPU", ""),
 }
-"""Word for a concurrency -> noun for what runs one thread each, and phrase for the part of the node that has it."""
+"""Word for a concurrency -> (noun of what runs one thread, phrase for the part of the node)."""
 KERNEL = "peakmark"
 """Name of peakmark's kernels in a report without a layout."""
 DEFAULT_VARIANTS = ("", "psync", "sustained")
@@ -234,7 +234,7 @@ def labels_of(layout: Layout | None, table: Table) -> Labels:
 def parallel_efficiency(rows: pd.DataFrame) -> pd.Series:
     """Return the parallel efficiency of rows of HPL on several nodes, as a share.
 
-    It is the row's value over the number of nodes times the value of one node. It is empty for other rows, and
+    The efficiency is value / (number of nodes x value of one node). It is empty for other rows, and
     if HPL was not measured on one node.
     """
     # The node of a row on several nodes is the first of them, and its concurrency is the cores of
@@ -274,10 +274,10 @@ def with_medians(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows_of_typical_node(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the node that represents all nodes of a table; without a usable row, return all.
+    """Return the rows of a typical node of a table; return all rows if none is usable.
 
-    It is a node of the first class. Of its nodes with the most points, it is the one nearest to the
-    medians.
+    Of the nodes of the first class, those with the most points are compared. The typical node is
+    the one whose values are nearest to the medians of the class.
     """
     usable = with_medians(rows[rows["is_own"]])
     if usable.empty:

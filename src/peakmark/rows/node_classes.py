@@ -71,7 +71,7 @@ class NodeLimit(NamedTuple):
     Attributes:
         part: part of the facts.
         key: key of the amount in that part.
-        otherwise: its value where the fact is empty; None if it is not known then.
+        otherwise: the amount that an empty fact means; None if the amount is then unknown.
         text: function that returns the value as text.
         where: programs or files that show the cause.
     """

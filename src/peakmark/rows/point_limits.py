@@ -87,7 +87,11 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def runs_for_limits(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the usual runs of one program at each point: of peakmark's kernel or, if it has none, of the first other."""
+    """Return the usual runs of one program at each point.
+
+    It is peakmark's kernel or, at points where the kernel has no usual run, the first other
+    program.
+    """
     usual = runs[runs["is_usual"]]
     is_own = usual["instrument"].eq(usual["table"].map(kernel_of))
     has_own = usual["point"].isin(usual.loc[is_own, "point"])
@@ -246,8 +250,8 @@ def facts_of(node: str, host: str | None, link: str | None, results: Results) ->
 def answer(question: Question, point: Any) -> Limit:
     """Return the limit of a point.
 
-    It is unknown if the number of threads is asked for by a word, such as ``cores``, and no node has said yet
-    how many these are.
+    It is unknown if the configuration has a word for the concurrency, such as ``cores``, and no
+    record says yet how many threads the word means.
     """
     if point.concurrency_word and not question.concurrency:
         return question.unknown("word", word=point.concurrency_word)

@@ -26,7 +26,7 @@ from peakmark.storage.results import Results
 from peakmark.tools.tables import BY_NAME, Table
 
 DISAGREEMENT = 1.5
-"""Ratio of two programs, as the median over their common rounds, above which they disagree."""
+"""Ratio of the values of two programs at one point, larger / smaller, above which they disagree."""
 FLUSH_S = 1e-3
 """Duration below which a flush wrote nothing to the medium, s."""
 FLUSHED_BYTES = 1e8
@@ -350,9 +350,10 @@ def clock_below_best(row: Line) -> Messages:
 
 
 def nodes_with_host_cache(kept: pd.DataFrame, results: Results) -> set[str]:
-    """Return the virtual machines whose flushes of much data took no time: their host kept it in its memory.
+    """Return the virtual machines whose flushes took no time: the host kept the data in memory.
 
-    A real disk that flushes as fast has a cache that is safe from a loss of power.
+    A physical machine is never returned: a disk that flushes as fast has a cache that survives a
+    loss of power.
     """
     is_kernel = kept["instrument"].eq(KERNELS["disk"]) & kept["table"].eq("disk_throughput")
     writes = kept[is_kernel & kept["workload"].str.startswith("W")]

@@ -59,8 +59,9 @@ SUMMARY = {
 }
 """Column of a row -> attribute of ``statistics.Summary``."""
 CONFIRMED = 0.04
-"""Undisturbed runs confirm a row's value if their median differs from it by less than this share. It is
-less than the spread of a quiet machine (docs/method.md).
+"""Undisturbed runs confirm a row's value if their median differs from it by less than this share.
+
+The share is less than the spread of a quiet machine (docs/method.md).
 """
 HEADINGS: dict[str, str] = {}
 """Instrument -> heading of its column in tables."""
@@ -556,8 +557,8 @@ class RowRuns:
     def trust_of(self, code: str) -> Trust:
         """Return how a cause of disturbance lowers the trust.
 
-        A cause that disturbed at least half of the runs calls for care. If no cause disturbed so many,
-        all causes do, unless the undisturbed runs confirm the row's value.
+        A cause that disturbed at least half of the runs calls for care. If there is no such cause,
+        and the undisturbed runs do not confirm the row's value, every cause calls for care.
         """
         counts: Counter[str] = Counter()
         for run in self.runs:

@@ -43,8 +43,10 @@ ECHO = "LAT-ICMP"
 WAITED = 0.03
 """Share of the time for which a computing thread may wait for its CPU (docs/method.md)."""
 CLOCK_ERROR = 0.015
-"""Largest difference, as a share, between a clock during the work and those before and after it, or
-between the work per cycle of two runs, that a right reading shows.
+"""Largest relative difference, as a share, that correct readings of a clock show.
+
+It applies to the clock during the work against the clocks before and after, and to the work per
+cycle of two runs.
 """
 ROW = ["point", "instrument"]
 """Columns that identify a row."""
@@ -68,7 +70,7 @@ Line = dict[str, Any]
 Known = Mapping[str, Any]
 """Details of one value that are known, by name."""
 OF_CONTEXT = ("clock_hz_before", "clock_hz_after", *READINGS)
-"""Details that references lack: they are measured beside a reference, and stand in the record's context."""
+"""Details that peakmark measures for a reference: the record's context has them, not the value."""
 
 
 def read_runs(results: Results) -> pd.DataFrame:
@@ -421,9 +423,9 @@ def words_of(texts: pd.Series) -> str:
 
 
 def gaps_of_groups(parts: pd.DataFrame) -> pd.DataFrame:
-    """Return the lines without a value as lines of the first node, and drop all but one of equal lines.
+    """Return a line for each sum over nodes that is missing, under the name of the first node.
 
-    A sum over nodes has one line, even if several of its nodes lack their value for the same reason.
+    If several nodes of a sum lack their value, the sum has one line for each different reason.
     """
     gaps = parts[parts["value"].isna()]
     cells = []
@@ -475,9 +477,10 @@ def add_point(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def copy_gaps_to_rows_of_shapes(runs: pd.DataFrame) -> pd.DataFrame:
-    """Copy the line of a repetition of a matrix or curve without a value to each row that it would have filled.
+    """Copy the line of each missing repetition of a matrix or curve to all rows of its cell.
 
-    One cell of a matrix or curve fills several rows. The repetitions that were measured show which rows they are.
+    One cell of a matrix or curve fills several rows. The measured repetitions of the cell show
+    which rows.
     """
     is_shape = runs["workload"].isin([*SHAPES]) & runs["table"].ne("")
     if not is_shape.any():
@@ -517,11 +520,12 @@ def copy_echoes_to_points(runs: pd.DataFrame) -> pd.DataFrame:
 def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the clock of each run: during the work, or else the higher of the clocks before and after.
 
-    Of these two the higher counts: an interruption makes a clock look lower, and nothing makes it look higher.
+    The higher one counts, because an interruption makes a clock look lower, and nothing makes it
+    look higher.
 
-    A clock during the work is misread if it is below both others, although the rate did not fall: the rate
-    divided by this clock, the work per cycle, exceeds that of every run of the row whose clocks agree. Then
-    the higher of the other two counts.
+    A clock during the work is misread if it is below both other clocks, although the rate did not
+    fall: rate / clock (the work per cycle) is higher than in all runs of the row whose clocks
+    agree. Then the higher of the clocks before and after counts.
     """
     # A clock of 0 was not measured.
     ends = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan)

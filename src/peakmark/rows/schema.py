@@ -693,7 +693,8 @@ def lines(frame: pd.DataFrame) -> Iterator[Any]:
 def _line_type(columns: tuple[str, ...]) -> Any:
     """Return the type of a line, with the fields that ``DataFrame.itertuples`` would give it.
 
-    As there, ``rename`` replaces names that Python does not allow for a field, such as ``class``.
+    Like ``itertuples``, it replaces names that Python does not allow for a field, such as
+    ``class``.
     """
     return namedtuple("Line", ["Index", *columns], rename=True)
 
@@ -736,7 +737,10 @@ def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
 
 
 def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:
-    """Return a mask of the pairs of rows whose bands do not show that their placements differ."""
+    """Return a mask of the pairs of rows that may have one placement.
+
+    Their bands are near each other, or one of them is unknown.
+    """
     ratio = first / second
     # A band is a core-to-core time. Times of two bands differ by ``GAP`` or more. The ratio of an
     # unknown band is NaN, which is neither.
