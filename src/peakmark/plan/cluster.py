@@ -43,10 +43,10 @@ class EqualNodes:
         cpus: CPUs of each node.
         memory: MiB of the smallest node.
         nodes: names of the nodes.
-        usable: number of these nodes that can be used now.
-        chosen: whether ``nodes: any`` means these nodes.
+        usable: number of nodes of the class that can be used now.
+        chosen: whether cells with ``nodes: any`` run on this class.
         gpus: GPUs of each node, by Slurm's gres.
-        stopped: node -> its state, for those of these nodes that cannot be used now.
+        stopped: node -> its state, for each node of the class that cannot be used now.
     """
 
     cpus: int
@@ -69,12 +69,14 @@ class Cluster:
         nodes: names of the nodes to measure, or ``any`` if Slurm chooses.
         cpus: CPUs of the smallest node.
         memory: MiB of the smallest node.
-        limit: longest job in minutes that some partition allows; None without a limit.
+        limit: minutes of the longest job in the partition with the longest limit; None without a
+            limit.
         count: number of nodes that may be chosen and can be used now.
         left_out: node -> its state, for nodes that ``all`` includes but that cannot be used now.
         kinds: classes of equal nodes.
         switches: switch -> the nodes below it in Slurm's topology; empty unless a grid has pairs.
-        limits: node -> longest job in minutes, for nodes whose partitions allow less than ``limit``.
+        limits: node -> longest job in minutes, for nodes whose partitions allow less than
+            ``limit``.
     """
 
     partition: str
@@ -97,8 +99,8 @@ class Cluster:
     def size_of(self, node: str) -> tuple[int, int]:
         """Return the CPUs and the memory in MiB of a node.
 
-        If the node is ``any``, return those of the chosen class, and before one is chosen the smallest numbers
-        of all classes.
+        For ``any``, these are the numbers of the chosen class or, before a class is chosen, the
+        smallest numbers of all classes.
         """
         for kind in self.kinds:
             # A class is chosen only if each node is ``any``.
@@ -109,8 +111,8 @@ class Cluster:
     def gpus_of(self, node: str) -> int:
         """Return the number of GPUs of a node.
 
-        If the node is ``any``, return the number of each node in the chosen class, and before one is chosen
-        the largest of all classes.
+        For ``any``, this is the number for each node of the chosen class or, before a class is
+        chosen, the largest number of all classes.
         """
         for kind in self.kinds:
             # A class is chosen only if each node is ``any``.
@@ -158,11 +160,11 @@ class Cluster:
             return self
 
         def fitness(kind: EqualNodes) -> tuple[int, ...]:
-            """Return the rank of a class; the first numbers that differ decide.
+            """Return the sort key of a class: the class with the largest key is chosen.
 
-            These are the GPUs, CPUs and memory of the request that a node covers, whether an earlier run
-            chose the class, whether a node can be used now, whether the class has enough nodes for a
-            pair, and how many nodes can be used now.
+            In this order it compares: the GPUs, CPUs and memory that a node has, up to those
+            requested; whether an earlier run chose the class; whether a node can be used now;
+            whether the class has enough nodes for a pair; and how many nodes can be used now.
             """
             least_nodes = 2 if needs_pair else 1
             return (
@@ -240,7 +242,8 @@ def find(config: Planned, partition: str | None, folder: Path | None = None) -> 
 def unlisted(config: Planned) -> Cluster:
     """Return the cluster of a scheduler whose nodes peakmark cannot list, such as PBS, LSF or Flux.
 
-    Its jobs run on any node. The plan takes a node to be as large as this machine.
+    The scheduler may run a job on any node. The plan assumes that each node is as large as this
+    machine.
 
     Raises:
         ConfigError: the key ``nodes`` names nodes.
@@ -492,7 +495,7 @@ def pair_rounds(config: Planned, nodes: Sequence[str]) -> Rounds:
 
 
 Groups = Mapping[int, Sequence[tuple[str, ...]]]
-"""Index of a disk, MPI or CPU grid -> the groups of nodes that it measures, each at one moment."""
+"""Index of a disk, MPI or CPU grid -> its groups of nodes. Nodes of a group measure together."""
 
 
 def groups_together(config: Planned, cluster: Cluster | None) -> Groups:
@@ -538,10 +541,13 @@ def groups_of_ranks(config: Planned, cluster: Cluster | None) -> Groups:
 
 
 def groups_of_hpl(config: Planned, cluster: Cluster | None) -> Groups:
-    """Return index of each CPU grid whose reference HPL has ``nodes`` -> its groups, as ``groups_of_ranks`` does.
+    """Return index of each CPU grid with HPL over several nodes -> its groups of nodes.
+
+    These are the grids whose reference ``hpl`` has the key ``nodes``. ``groups_of_ranks``
+    describes the groups.
 
     Raises:
-        ConfigError: the cluster has none of the numbers of nodes.
+        ConfigError: no class of equal nodes is large enough for any of the numbers of nodes.
     """
     groups = {}
     for index, grid in enumerate(config.cpu):

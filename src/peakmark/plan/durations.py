@@ -1,7 +1,7 @@
 """Estimate how long cells take, and the memory and scratch space that they need.
 
-The estimates are those of the programs, for a slow machine. The speed of the network is unknown before
-the first measurement, so an ordinary one is assumed.
+Each instrument estimates its cells for a slow machine. The speed of the network is unknown before
+the first measurement, so the estimates assume an ordinary network.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ def largest(cells: Iterable[Cell]) -> tuple[int, int]:
 
 
 def megabytes(cells: Iterable[Cell], config: Planned) -> int:
-    """Return the memory of a job in MB (10^6 B): that of its largest cell, Python, and a share that stays free."""
+    """Return the memory that a job asks for in MB (10^6 B), times the site's ``memory_factor``.
+
+    It holds the buffers of the largest cell, with a share kept free, and ``PROGRAMS_MB``.
+    """
     factor = config.site_facts.slurm.memory_factor
     _, memory = largest(cells)
     return math.ceil((memory / MEMORY_SHARE / 1e6 + PROGRAMS_MB) * factor)
@@ -62,7 +65,8 @@ def megabytes(cells: Iterable[Cell], config: Planned) -> int:
 def needs(cells: Iterable[Cell], config: Planned) -> tuple[int, int]:
     """Return the CPUs and the memory in MiB that a node needs for the cells.
 
-    A cell whose concurrency is a word, such as ``cores``, fits itself to any node and needs no number.
+    A cell whose concurrency is a word, such as ``cores``, runs on any number of CPUs, and counts as
+    one CPU here.
     """
     numbers = [replace(cell, word="") for cell in cells]  # the concurrency is 1 where it was a word
     if not numbers:

@@ -56,7 +56,10 @@ from peakmark.tools.base import Coverage
 READS = ("RS", "RR")
 """Disk workloads that only read, so that ``sync`` and ``fill`` do not change them."""
 SHORTEST_HPL_S = 3.0
-"""Shortest time, in seconds, to which ``scale`` reduces HPL. In less time HPL solves no system."""
+"""Shortest time, in seconds, to which ``scale`` reduces the time of HPL.
+
+In less time, HPL cannot solve even a small system of equations.
+"""
 _COUNTED = {"LAT": "accesses", "LAT-TCP": "round_trips", "LAT-UDP": "round_trips"}
 """Latency workload -> option of its kernel that the key ``total`` sets."""
 
@@ -212,8 +215,8 @@ def _grid_cells(
 def impossible(planned: Iterable[Cell]) -> dict[str, str]:
     """Return ``Cell.row`` -> why no machine can measure this row with its reference tool.
 
-    Possible rows are left out. All repetitions of a row have the same reason, so the first one is
-    enough.
+    Rows that some machine can measure are left out. Only the first repetition of a row is checked,
+    because all its repetitions have the same reason.
     """
     reasons = {}
     for cell in planned:
@@ -256,10 +259,10 @@ def threads_of(word: str) -> int:
 def concurrency_aliases(
     values: Sequence[int | str], on_this_machine: bool
 ) -> dict[int | str, int | str]:
-    """Return concurrency as in a grid -> concurrency that is measured in its place.
+    """Return each concurrency of a grid -> the concurrency that is measured instead.
 
-    On the machine that measures, several words can mean the same number of threads, which is then
-    measured once. Words that mean a number of the grid are replaced by this number.
+    On the machine that measures, several values can mean the same number of threads, which is then
+    measured once: as the number if the grid has it, else as one of the words.
     """
     aliases = {value: value for value in values}
     if not on_this_machine:
@@ -346,8 +349,8 @@ class _GridPoint(NamedTuple):
 def _points(subsystem: str, keys: AnyGrid) -> list[_GridPoint]:
     """Return the points of a grid, in table order.
 
-    A workload of ``SHAPES`` is a whole curve or matrix, and ``LADDERS`` are those over all working
-    sets.
+    A workload of ``SHAPES`` measures a whole curve or matrix. A workload of ``LADDERS`` measures a
+    curve over all working sets.
     """
     blocks: list[int | None] = []
     for block in keys.blocks or (AUTO,):
@@ -395,7 +398,8 @@ class _Grid:
     Attributes:
         config: the completed configuration.
         subsystem: subsystem of the grid.
-        keys: the grid, without words of ``concurrency`` that mean the same number as another value.
+        keys: the grid. Of several values of ``concurrency`` that mean the same number, it has only
+            one.
         node: name of the node, or ``any``.
     """
 
@@ -448,7 +452,7 @@ class _Grid:
         yield from self._repetitions(count, "hpl", point, options)
 
     def _coverage(self, name: str, point: _GridPoint) -> Coverage | None:
-        """Return which rows of a reference tool include the point; None if none does."""
+        """Return the coverage of a reference tool that includes the point; None if none does."""
         for row in _coverages(name, self.subsystem):
             any_variant = not row.variants or point.variant in row.variants
             if point.workload in row.workloads and any_variant:
@@ -479,9 +483,9 @@ class _Grid:
     def _reference_options(
         self, name: str, point: _GridPoint, workload: str, grid: AnyGrid, own: Mapping[str, Any]
     ) -> dict[str, Scalar]:
-        """Return the options of a reference tool: those of all instruments, and its ``own`` keys.
+        """Return the ``_options`` of a reference tool, and its ``own`` keys.
 
-        The other arguments are those of ``_options``.
+        ``_options`` explains the other arguments.
         """
         options = self._options(point, workload, grid) | dict(own)
         if "budget_s" in own:

@@ -174,11 +174,11 @@ def _nodes_of(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def minutes(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the time limit in minutes, from two to the partition's limit.
+    """Return the time limit of a job in minutes, at least two and at most the limit of its nodes.
 
-    The limit includes a margin and the time of repetitions. If jobs share nodes, a job may have to wait for
-    as many other jobs as fit on its node. Each of them is assumed to take as long as this job or, if that is
-    longer, as the longest cell of the campaign.
+    The limit includes a margin and the time of repetitions. If jobs share nodes, a job may have to
+    wait for as many other jobs as fit on its node. All of them are assumed to take equally long: as
+    this job, or as the longest cell of the campaign if that takes longer.
     """
     settings = plan.config.site_facts.slurm
     seconds = sum(map(plan.durations.longest, cells))
@@ -197,18 +197,17 @@ def minutes(cells: Sequence[Cell], plan: Plan) -> int:
 
 
 def clip_minutes(wanted: int, limit: int | None) -> int:
-    """Return the minutes that a job may ask for in a partition with this limit; None is no limit."""
+    """Return the ``wanted`` minutes, at most ``limit``; None means no limit."""
     if limit is None:
         return wanted
     return max(1, min(wanted, limit))
 
 
 def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
-    """Return the memory of a job in MB (10^6 B), at most the memory of the node.
+    """Return the memory that a job asks for in MB, at most the memory of the node.
 
-    ``durations.megabytes`` estimates it from cells whose concurrency is a number.
-
-    The word ``gpus`` of ``concurrency`` counts as the number of GPUs, any other word as all CPUs of the node.
+    ``durations.megabytes`` estimates the memory from cells whose concurrency is a number. Here
+    the word ``gpus`` therefore counts as the number of GPUs, and any other word as all CPUs.
     """
     if plan.cluster is None:
         return durations.megabytes(cells, plan.config)
@@ -222,7 +221,8 @@ def megabytes(cells: Sequence[Cell], plan: Plan) -> int:
             with_numbers.append(replace(cell, concurrency=node_cpus, word=""))
         else:
             with_numbers.append(cell)
-    # The node's memory is in MiB, and Slurm reads the result as MiB too.
+    # The estimate is in MB, but Slurm reads the result as MiB: a job gets 5 % more than estimated.
+    # The node's memory is in MiB already, so the job never asks for more than the node has.
     return min(durations.megabytes(with_numbers, plan.config), memory)
 
 
@@ -283,13 +283,16 @@ def named_options(
 def site_options(
     settings: SiteSlurm, nodes: int, limit_min: int, cpu_count: int, memory_mb: int
 ) -> dict[str, str]:
-    """Return the options of sbatch, srun and salloc that depend on the site, by name. Jobs of doctor use them too.
+    """Return the options of sbatch, srun and salloc that depend on the site, by name.
+
+    ``peakmark doctor`` uses them for its own jobs too.
 
     Args:
         settings: section ``slurm`` of the site file.
         nodes: number of nodes.
         limit_min: time limit in minutes.
-        cpu_count: CPUs that the job gets on each node, among which ``--mem-per-cpu`` divides its memory.
+        cpu_count: CPUs that the job gets on each node. ``--mem-per-cpu`` is the memory divided by
+            this number.
         memory_mb: memory that the job needs on each node, in MB.
     """
     keys = (*RESOURCE_SETTINGS.values(), "reservation")
@@ -325,8 +328,8 @@ _REPLACED = (
 )
 """Options of sbatch that are not repeated in ``slurm_extra``.
 
-The plugin makes all but the last from resources. In place of the dependency, Snakemake's scheduler lets jobs that
-share a resource take turns.
+The Slurm plugin of Snakemake makes all of them from resources, except ``dependency``. Jobs that
+share a resource need no dependency, because Snakemake's scheduler lets them take turns.
 """
 
 
@@ -365,16 +368,19 @@ def resources(cells: Sequence[Cell], plan: Plan, overrides: Mapping[str, str]) -
 
 
 def step_resources(cells: Sequence[Cell], plan: Plan, settings: SiteSlurm) -> Values:
-    """Return the resources of ``STEP`` for a job.
+    """Return number of nodes, number of tasks and CPUs for each task (``STEP``) of a job.
 
-    No records are read, because ``RunInJob`` calls this function in each job.
+    This function reads no records, because ``RunInJob`` calls it in each job.
     """
     _, nodes = eligible(cells, plan)
     return {"nodes": nodes, "tasks": nodes, "cpus_per_task": cpus(cells, plan, settings)}
 
 
 def shared_resources(cells: Sequence[Cell], plan: Plan) -> Values:
-    """Return the resources that only one job at a time may use. The value is 1 if this job uses it, else 0."""
+    """Return name -> 1 for each shared resource that this job uses, and 0 for the others.
+
+    Only one job at a time may use such a resource.
+    """
     settings = plan.config.site_facts.slurm
     used = {resource_of(cell, settings) for cell in cells if uses_shared_resource(cell, settings)}
     return {"network": int("pair" in used), "shared_disk": int("disk" in used)}

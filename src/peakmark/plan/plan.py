@@ -44,7 +44,10 @@ from peakmark.tools.programs import hpl
 RESULTS = Path("results")
 """Folder of all campaigns, relative to the working directory."""
 JOB_S, CELL_S = 0.5, 0.4
-"""Seconds that each job, and seconds that each cell takes besides the measurement, without Slurm's own time."""
+"""Seconds that a job, and seconds that a cell, takes in addition to measuring.
+
+Slurm's own time is not included.
+"""
 MOST_CELLS = 200_000
 """Largest number of cells of a campaign, twice the largest number that is tested."""
 
@@ -251,7 +254,7 @@ def _cells_of_all_grids(
 
 
 def _with_memory(cell: Cell, cluster: Cluster | None) -> Cell:
-    """Return a cell of HPL over nodes with the memory of its smallest node; others unchanged."""
+    """Return the cell; a cell of HPL over nodes gets the memory of its smallest node."""
     if cell.workload != HPL:
         return cell
     # A memory of 0 bytes is an unknown one, which limits no matrix.
@@ -387,7 +390,8 @@ def resource_of(cell: Cell, settings: SiteSlurm) -> str:
 def _together_key(cell: Cell) -> str:
     """Return the name of the job of a cell that is measured together with others.
 
-    The job measures the nodes of a group, which its first node names, or the pairs of a round.
+    The job measures all pairs of a round, or all nodes of a group. The name contains the number of
+    the round or the first node of the group.
     """
     group = cell.options.get("first")
     if cell.peer:
@@ -396,10 +400,11 @@ def _together_key(cell: Cell) -> str:
 
 
 def _grouped(cells: Sequence[Cell], config: Planned) -> dict[str, list[Cell]]:
-    """Return the cells of each job, by its name, in running order.
+    """Return name of a job -> its cells, in running order.
 
-    The nodes, or the pairs of a round, that are measured together are one job. Other cells of a node are
-    one job for each resource (``resource_of``), or with ``fan_out: {batch: 20}`` jobs of at most 20 cells.
+    Cells that are measured at one moment share a job. The other cells of a node have one job for
+    each resource (``resource_of``). With ``fan_out: {batch: 20}``, each of these jobs is divided
+    into jobs of at most 20 cells.
     """
     fan_out, settings = config.fan_out, config.site_facts.slurm
     jobs: dict[str, list[Cell]] = {}
@@ -526,9 +531,10 @@ def _guessed_rate(plan: Plan, node: str) -> tuple[float, str]:
 
 
 def _times(plan: Plan, cluster: Cluster) -> tuple[float, float]:
-    """Return the seconds summed over all nodes, and the seconds from the first job's start to the last end.
+    """Return the seconds summed over all nodes, and the seconds from first start to last end.
 
-    Jobs that share no resource run at the same time. Each cell gets its share of its job's overhead.
+    Jobs that share no resource run at the same time. The overhead of the jobs is spread evenly over
+    all cells.
     """
     settings = plan.config.site_facts.slurm
     # With ``fan_out: node``, one node measures all cells for which Slurm chooses the node.

@@ -65,9 +65,10 @@ def _interrupted(*_: object) -> None:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Block Ctrl-C and SIGTERM while the block starts a process.
+    """Delay Ctrl-C and SIGTERM while the ``with`` block starts a process.
 
-    An error that their handlers raise in the middle of a start would lose the started process.
+    Otherwise a signal handler could raise an error during the start, which would lose the
+    started process.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
@@ -89,9 +90,10 @@ def reset_signals() -> None:
 
 
 def end_with(parent: int) -> None:
-    """Let a forked process be killed when its parent ends.
+    """Let the kernel kill this forked process when its parent ends.
 
-    Until it executes its program, its environment lacks ``FOLDER``, so that the guard would not find it.
+    The guard finds processes by ``FOLDER`` in their environment, which a forked process lacks until
+    it executes its program.
     """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # the parent ended before the call
@@ -125,10 +127,11 @@ def _terminated(*_: object) -> None:
 
 @contextmanager
 def private_directory(place: Path) -> Iterator[Path]:
-    """Yield a new directory below ``place`` that only this user can enter, and remove it afterwards.
+    """Yield a new directory below ``place`` that only this user can enter; remove it afterwards.
 
-    The guard ends programs and removes the directory if this process is killed. The directory is locked
-    (flock) as long as one of both lives, so that later runs recognise a leftover.
+    If this process is killed, the guard ends the programs and removes the directory. The directory
+    is locked (flock) as long as this process or the guard lives, so that later runs recognise a
+    leftover.
 
     Raises:
         MeasurementError: ``place`` cannot be used.
@@ -199,7 +202,7 @@ def _guard(reading: int, writing: int, directory: Path) -> NoReturn:
 
 
 def _owner() -> list[int]:
-    """Return a descriptor of the process that ``OWNER`` names; empty if it has ended or is unset."""
+    """Return [descriptor of the process that ``OWNER`` names], or [] without such a process."""
     with suppress(KeyError, OSError, ValueError):
         return [os.pidfd_open(int(os.environ[OWNER]))]
     return []

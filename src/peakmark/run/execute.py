@@ -236,7 +236,10 @@ def start(
     parent = os.getpid()
 
     def prepare() -> None:
-        """Prepare the child process between fork and exec: signals, end with its parent, limits and CPUs."""
+        """Prepare the child process between fork and exec.
+
+        Reset its signals, let it end with its parent, and set its limits and CPUs.
+        """
         cleanup.reset_signals()
         cleanup.end_with(parent)
         limits.set()
@@ -291,7 +294,10 @@ def end(process: Popen[bytes], grace_s: float = 2.0) -> None:
 
 
 def _group_lives(process: Popen[bytes]) -> bool:
-    """Return whether ``process``, or a process of the group that it leads and that can be ended, still exists."""
+    """Return whether ``process`` or a process of its group still exists.
+
+    Processes of other users do not count, because this user cannot end them.
+    """
     process.poll()
     try:
         os.killpg(process.pid, 0)

@@ -1,9 +1,10 @@
 """Measure the cells of a job: one after the other, or all at one moment, each on its own node.
 
-With ``fan_out: cell`` a job has one cell. Cells that are measured at one moment are the pairs of a round, or
-nodes that share a file system. The job's first node starts ``peakmark measure --wait`` for each of them, on
-the node of the cell. Such a process prints ``ready`` when the server of its pair runs, or the files of its
-disk cell are written, and waits. When all processes are ready, each gets the line ``go``.
+With ``fan_out: cell`` a job has one cell. Cells that are measured at one moment are the pairs of a
+round, or nodes that share a file system. The job's first node starts ``peakmark measure --wait``
+for each of them, on the node of the cell. Such a process first starts the server of its pair, or
+writes the files of its disk cell. It then prints ``ready`` and waits. When all processes are ready,
+each gets the line ``go``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from peakmark.tools.base import Tool
 NODES = "nodes"
 """Folder of a campaign that holds the outputs of jobs with several cells."""
 GO = "go"
-"""Line that tells a process which waits to measure."""
+"""Line that tells a waiting process to start measuring."""
 
 
 def output_path(directory: Path, name: str) -> Path:
@@ -122,7 +123,7 @@ def run(part: Part, name: str, kernels: Path) -> None:
 
 
 def _is_measured(part: Part, cell: Cell, kernels: Path) -> bool:
-    """Return whether a valid record has the cell's values, by the program that the plan names now."""
+    """Return whether a valid record has values from the program that would measure the cell now."""
     # A cell that was not possible is tried again: its record has another status than ok.
     finding = records.look(_record_path(part, cell), cell)
     if finding.state != records.GOOD or finding.data is None or finding.data.status != "ok":

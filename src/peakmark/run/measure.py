@@ -110,7 +110,8 @@ class _Attempt:
 
     Attributes:
         context: the record's context.
-        server_noise: load on the server's node; empty until the server has ended, and without such a node.
+        server_noise: load on the server's node; empty until the server has ended, and if the cell
+            has no such node.
         completed: commands that have ended.
         parsed: measured values.
         spare: number of CPUs that the measurement does not use.
@@ -437,8 +438,9 @@ def _describe_network(peer: Peer, transport: str) -> NetworkUsed:
 
     Args:
         peer: peer of the cell.
-        transport: transport that the MPI library reported; empty if the cell does not measure
-            MPI. If it names an interface, this one is described, not that on the route to the peer.
+        transport: transport that the MPI library reported; empty if the cell does not measure MPI.
+            If it names an interface, the result describes this interface instead of the one on the
+            route to the peer.
     """
     host = Host()
     name = network.interface_of_transport(host, transport) or peer.interface
@@ -648,9 +650,9 @@ def _wrong_core(done: Completed) -> int | None:
 def _limits(cost: Cost, threads: int) -> execute.Limits:
     """Return the limits of each process of a cell.
 
-    They are a few times the cell's estimate, with ample room besides (2 GiB of memory, stacks,
-    ``FILE_BYTES``), so that a correct program never reaches them. They stop one that would take all
-    memory or disk space.
+    They are a few times the cell's estimate plus a margin (2 GiB of memory, stacks,
+    ``FILE_BYTES``), so that a correct program never reaches them. They stop a program that would
+    take all memory or disk space.
     """
     memory = 4 * cost.memory_bytes + threads * STACK_BYTES + (2 << 30)
     return execute.Limits(memory, 2 * cost.disk_bytes + FILE_BYTES, fills_disk=cost.disk_bytes > 0)

@@ -49,14 +49,21 @@ _REPORTS = (
     r"provider: ([\w;]+)",
     r"select: component (\w+) selected",
 )
-"""Patterns of a transport in these reports: UCX, a newer UCX, Open MPI's BTLs, OFI, Open MPI's PML."""
+"""Patterns of the transport in the debug output of MPI libraries.
+
+In this order: UCX, a newer UCX, Open MPI's BTLs, OFI, and Open MPI's PML.
+"""
 _ALONE = re.compile(
     r"was started with 1:|requires (?:exactly|at least) two processes|Need at least \d+ processes|invalid for 1 processes"
     r"|OPAL ERROR: Unreachable"
 )
-"""Words of mpibench, OSU, HPL, IMB and Open MPI in a rank that found no other: launcher and library do not fit."""
+"""Messages of programs whose rank found no other rank.
+
+The launcher then belongs to another MPI library than the program. The messages are those of
+mpibench, OSU, HPL, IMB and Open MPI.
+"""
 _NOT_STARTED = re.compile(r"task \d+ launch failed|launch for StepId=\S+ failed")
-"""Words of srun that started no ranks, of which some releases end with the exit code 0."""
+"""Messages of srun if it started no ranks. Some of its releases then end with the exit code 0."""
 _REASONS = (
     r"^mpibench: .",
     r"tasks? [\d,-]+: (?!Exited|Terminated)|signal \d|Killed|KILLED",
@@ -66,7 +73,10 @@ _REASONS = (
 _PASSING = re.compile(r"Unable to (?:create step|confirm allocation)|Socket timed out")
 """Words of srun if its job has ended or Slurm does not answer. Then the launcher is not the cause."""
 _ORIGIN = re.compile(r"^\[[\w.:@-]+\] *")
-"""Host and process that printed a line, such as ``[node1:4711]``. Without them equal reasons are one."""
+"""Host and process that printed a line, such as ``[node1:4711]``.
+
+They are removed, so that ranks with the same reason print the same line.
+"""
 _CAUSE = re.compile(r"^\w+\(\d+\)\.*: *(\S.*)$", re.MULTILINE)
 """Line of MPICH's error stack that has a text; the last one is the cause."""
 
@@ -91,8 +101,10 @@ class Launch(msgspec.Struct):
     Attributes:
         way: ``srun`` or ``mpirun``.
         type: type of ``srun --mpi``; empty for mpirun.
-        transport: transport that the MPI library reported, such as ``tcp``; empty if it reported none.
-        failed: better ways, with the reasons why they started no ranks; empty if there were none.
+        transport: transport that the MPI library reported, such as ``tcp``; empty if it reported
+            none.
+        failed: ways that were tried before this one, with the reasons why they started no ranks;
+            empty if this way was the first.
     """
 
     way: str
@@ -356,7 +368,10 @@ class Starter:
 
 
 def starter(campaign: Path, count: int, peer: str) -> Starter:
-    """Return the starter for ranks on ``count`` nodes of this job, one of them ``peer`` unless it is empty."""
+    """Return the starter for ranks on ``count`` nodes of this job, this node first.
+
+    If ``peer`` is not empty, the only other node is ``peer``.
+    """
     number = os.environ.get("SLURM_JOB_ID")
     if not number:
         return Starter(campaign, ())
@@ -381,7 +396,10 @@ def try_launchers(campaign: Path) -> Iterator[str]:
 
 
 def _job_variables(launch: Launch, ranks: int) -> dict[str, str]:
-    """Return the variables by which a launcher finds its job. Programs do not inherit them otherwise."""
+    """Return the Slurm variables that a launcher needs to find its job.
+
+    Otherwise programs run without the Slurm variables of their environment.
+    """
     if launch.way == "srun":
         known: Mapping[str, str] = pair.environment()
     else:

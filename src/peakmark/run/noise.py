@@ -71,7 +71,8 @@ _PACKAGE = ("package_throttle_count", "package_power_limit_count")
 MANY_CPUS = 64
 """Number of CPUs up to which /proc/interrupts is always read.
 
-With more CPUs, reading takes some 20 ms, so it is read only if no memory controller reports errors.
+Reading it for more CPUs takes some 20 ms. It is then read only on nodes without EDAC, the
+driver that counts memory errors in files that are faster to read.
 """
 TIMES_HOT = ("cpu core_throttle_count", "cpu package_throttle_count")
 """Counters of how often CPUs slowed down because of heat."""
@@ -99,7 +100,8 @@ class Reading:
 
     Attributes:
         at: time in seconds of a monotonic clock.
-        clock_limit_hz: lowest of the highest clocks that cpufreq allows the CPUs of this job.
+        clock_limit_hz: highest clock that cpufreq allows, of the CPU of this job with the lowest
+            limit; None without cpufreq.
         used: CPU seconds of all programs on the node.
         stolen: CPU seconds that the hypervisor took from this job's CPUs.
         ours: CPU seconds of this process and of its ended children.
@@ -341,7 +343,9 @@ def read_counters(host: Host, cpus: Sequence[int]) -> Counters:
                 parts = path.split("/")
                 name = f"{parts[place]} {parts[-1]}"
                 counters[name] = counters.get(name, 0) + int(number[0])  # of all ports
-    # Read machine checks and thermal events. With many CPUs this takes long, see ``MANY_CPUS``.
+    # Read machine checks and thermal events. With more than ``MANY_CPUS`` CPUs this takes long, so
+    # it is left out where the EDAC files above count memory errors anyway. ``_throttling`` below
+    # always counts the slowdowns because of heat.
     if len(cpus) <= MANY_CPUS or not host.path("/sys/devices/system/edac/mc/mc0").exists():
         checks = re.findall(r"(?m)^ *(MCE|THR|DFR):([ \d]+)", host.read("/proc/interrupts") or "")
         for name, counts in checks:

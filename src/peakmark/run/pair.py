@@ -227,7 +227,10 @@ def _start_far_end(directory: Path, cpus: int, peer: str) -> _FarEnd:
 
 
 def _both_nodes(number: str, peer: str) -> tuple[str, str]:
-    """Return the names of this node and of another node of a Slurm job: ``peer``, or the first if it is empty."""
+    """Return the names of this node and of another node of a Slurm job.
+
+    The other node is ``peer`` or, if ``peer`` is empty, the first node that is not this one.
+    """
     names = slurm.job_nodes(number)
     local = [name for name in names if slurm.is_here(name)]
     remote = [name for name in names if name not in local and peer in ("", name)]
@@ -247,7 +250,7 @@ def step(node: str, cpus: int) -> list[str]:
 def step_of_ranks(nodes: Sequence[str], ranks: int) -> list[str]:
     """Return the srun command that starts ``ranks`` processes on each of these nodes of the job.
 
-    With ``--overlap`` they may share CPUs with other steps of the job, with ``--mem=0`` its memory.
+    They may share the CPUs (``--overlap``) and the memory (``--mem=0``) of the job's other steps.
     """
     return [
         "srun",

@@ -34,7 +34,8 @@ class SlurmError(PeakmarkError):
     """Slurm did not answer, or refused.
 
     Attributes:
-        reason: message of the command that refused, or of the system that did not start it.
+        reason: message of the command, or of the operating system if it could not start the
+            command.
         silent: whether no answer came in time, or the answer does not show what Slurm did.
     """
 
@@ -251,7 +252,8 @@ class Node:
         memory: memory in MiB.
         limit: longest time of a job in these partitions, in minutes; None without a limit.
         layout: sockets, cores and threads, such as ``2:32:1``.
-        is_reserved: whether jobs have a reservation of the node, and start there during its maintenance.
+        is_reserved: whether the campaign's jobs have a reservation that includes the node, so that
+            they start there even during maintenance.
     """
 
     name: str
@@ -385,10 +387,10 @@ def nodes(partition: str | None, reservation: str | None = None) -> list[Node]:
 
 
 def _merged(one: Node, other: Node, order: Sequence[str]) -> Node:
-    """Merge two lines of the same node, in two partitions. The longer limit counts for its jobs.
+    """Merge the lines of one node in two partitions. The longer time limit counts.
 
-    The partitions are named in the order of ``order``, which has the requested ones. If none was requested, both lines
-    are of the default partition.
+    The result names both partitions in the order of the requested partitions, ``order``. If none
+    was requested, both lines are of the default partition.
     """
     both = {*partition_names(one.partition), *partition_names(other.partition)}
     limit = None
@@ -437,7 +439,8 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
 
     Args:
         names: names of the nodes.
-        is_reserved: whether jobs have a reservation of the nodes, and start there during its maintenance.
+        is_reserved: whether the campaign's jobs have a reservation of the nodes, so that they start
+            there even during maintenance.
 
     Raises:
         SlurmError: Slurm does not answer.
@@ -451,9 +454,10 @@ def nodes_unavailable(names: Iterable[str], is_reserved: bool = False) -> dict[s
 
 
 def is_here(node: str) -> bool:
-    """Return whether a node in Slurm is this machine. A domain and capitals make no difference.
+    """Return whether a node in Slurm is this machine. Domains and upper case are ignored.
 
-    Inside a job Slurm tells the name of its node, which may differ from the host's name.
+    Inside a job, the name of this machine comes from Slurm, because it may differ from the host's
+    name.
     """
     here = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
     return short_name(node) == short_name(here)

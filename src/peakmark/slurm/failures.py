@@ -30,7 +30,10 @@ _OTHER_JOBS = re.compile(r"Submit|Jobs|QOSJobLimit")
 _MY_JOBS = re.compile(r"MaxSubmitJobs?(?!.*PerAccount)")
 """Part of the name of a limit on the jobs of only this user. A limit of 0 refuses every job."""
 _UNNAMED = re.compile(r"Job violates accounting(/QOS)? policy")
-"""Slurm's sentence on every limit of an account or a QOS, whether it passes or not."""
+"""Message of Slurm if any limit of an account or a QOS refuses a job.
+
+It is the same for limits that pass when jobs end and for limits that stay.
+"""
 _LATER = re.compile(
     r"Unable to contact slurm controller|Unable to create job record, try again|Rate limit exceeded"
     r"|Slurm backup controller in standby mode|Controller is in standby mode"
@@ -76,7 +79,10 @@ _ADVICE = {
     "(?i)partition|permission|node": "slurm.partition in the site file names another; sinfo lists them",
     "": "slurm.extra in the site file changes what is asked for",
 }
-"""Pattern of the name of a limit, or else of a cause -> what to do. The first that fits counts."""
+"""Pattern of the name of a limit or, without a name, of a cause -> what to do.
+
+The first pattern that matches decides.
+"""
 
 
 @dataclass(frozen=True)
@@ -102,8 +108,7 @@ def _is_cause(pattern: re.Pattern[str], error: SlurmError) -> bool:
 def counts_my_jobs(error: SlurmError) -> bool:
     """Return whether the reached limit may be a limit on the submitted jobs of this user.
 
-    A limit without a name counts, because it may be one on jobs. If it is another one, it stays reached when jobs of
-    this user end.
+    A message without the name of a limit counts too, because it may be about this limit.
     """
     limit = _LIMIT.search(error.reason)
     if limit is not None:
@@ -196,7 +201,7 @@ def check(wanted: Mapping[str, str], options: Sequence[str]) -> Refusal | None:
 
 
 def _refusing(partitions: Sequence[slurm.Partition], options: Sequence[str]) -> list[str]:
-    """Return the names of the partitions that refuse a job that asks for them alone."""
+    """Return the names of the partitions that refuse the job if it asks for no other partition."""
     others = [option for option in options if not option.startswith("--partition=")]
     names = []
     for partition in partitions:
@@ -274,7 +279,7 @@ def keep(
 
 
 def _drained(state: str, details: Mapping[str, str]) -> str:
-    """Return state and reason of the node that could not start a job, in brackets; empty if it is not known."""
+    """Return `` (NODE is STATE)`` for the node that could not start a job; empty if unknown."""
     nodes = details.get("NodeList", "(null)")
     found: dict[str, str] = {}
     if state == slurm.LAUNCH_FAILED and nodes != "(null)":
@@ -337,8 +342,8 @@ def _memory_granted(details: Mapping[str, str]) -> str:
 def _memory_ran_out(log: str) -> bool:
     """Return whether the log of a job shows that a step ran out of memory.
 
-    The log is needed because the job's state is then FAILED, unless the script itself ran out of memory.
-    Only sacct, which needs slurmdbd, has the state of the step.
+    If only a step ran out of memory, and not the job's script, the state of the job is FAILED.
+    sacct shows the state of the step, but needs slurmdbd, which a site may lack.
     """
     try:
         with Path(log).open("rb") as stream:

@@ -27,11 +27,12 @@ AT_ONCE = 4
 BATCH = 32
 """Largest number of jobs that are submitted between two readings of the clock."""
 LOOK_S, PAUSE_FACTOR, LONGEST_S = 1.0, 20.0, 60.0
-"""Shortest pause between two calls of squeue, in seconds; pause as a multiple of a call's time; longest
-pause, in seconds.
+"""Three numbers that limit how often squeue is called.
 
-squeue therefore takes at most a twentieth of the time. It is called at least once a minute, because a
-slow answer may come from a controller that restarted, or from a time when this machine was suspended.
+The shortest pause between two calls in seconds, the pause as a multiple of the time of the
+last call, and the longest pause in seconds. squeue therefore takes at most a twentieth of the
+time. It is called at least once a minute, because a slow answer may come from a controller that
+restarted, or from a time when this machine was suspended.
 """
 LATER_S = 3.0
 """Seconds until the next submission after sbatch has refused a job."""

@@ -400,8 +400,10 @@ class RunInJob(Run):
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
+        # The run chose partition and account, judged the records and compiled the kernels before it
+        # submitted this job. Without findings no record counts, so the job measures all its cells.
         self.config = config
-        self.has_queue = False
+        self.has_queue = False  # the job's own Snakemake measures, and submits nothing
         self.overrides = {}
         folder = RESULTS / complete(config, on_cluster=True).campaign
         results = Results.read(folder)
