@@ -18,15 +18,9 @@ from peakmark.config.layouts import Layout
 from peakmark.formatting import capitalised, listed, node_or_link, percent, plural, value_range
 from peakmark.messages import message
 from peakmark.rows import comparisons, placements, schema
-from peakmark.rows.comparisons import TWICE, times
+from peakmark.rows.comparisons import INNER, TWICE, times, words_for
 from peakmark.rows.fleet import DELTA
-from peakmark.rows.labels import (
-    MANY,
-    Labels,
-    labels_of,
-    rows_of_typical_node,
-    table_of,
-)
+from peakmark.rows.labels import MANY, Labels, labels_of, rows_of_typical_node, table_of
 from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
 
@@ -59,7 +53,7 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
             *extremes(labels, rows),
             *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
             *block_dependence(calm),
-            *shares(labels.table, calm),
+            *shares(labels.table, rows),
             *link_sentences(frames, labels),
         ]
         for line in found:
@@ -221,39 +215,47 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     judged = rows[rows["is_own"] | rows["is_comparable"]]
     # ``ratio`` is the kernel's value over the reference's. For times, the speed is its reciprocal.
     speed = judged["ratio"].mask(judged["unit"].eq("s"), 1 / judged["ratio"])
-    judged = judged.assign(speed=speed)
+    judged = judged.assign(speed=speed, is_calm=is_calm(judged))
     own = table.own
-    own_points = judged.loc[judged["is_own"], "point"]
+    calm = judged[judged["is_calm"]]
+    own_points = calm.loc[calm["is_own"], "point"]
     for program in table.series:
         of_program = judged[judged["instrument"].eq(program.instrument)]
-        for level, members in of_program.groupby("cache_level", sort=False):
+        for level, every in of_program.groupby("cache_level", sort=False):
+            members = every[every["is_calm"]]
             start = f"In {level!s}, " if level else ""
             name = f"{start}{program.heading}"
             rated = members.dropna(subset="efficiency")
-            yield from reached(name, rated, "efficiency", "the limit")
+            yield from reached(name, rated, every, "efficiency", "the limit")
             if program != own:
                 beside_own = members[members["point"].isin(own_points)]
                 of = f"{program.heading}'s speed"
-                yield from reached(start + own.heading, beside_own, "speed", of)
-            if judged["instrument"].nunique() > 1:
+                yield from reached(start + own.heading, beside_own, every, "speed", of)
+            if calm["instrument"].nunique() > 1:
                 yield from variation(name, members)
 
 
-def reached(start: str, rows: pd.DataFrame, column: str, of: str) -> Iterator[dict[str, Any]]:
+def reached(
+    start: str, rows: pd.DataFrame, every: pd.DataFrame, column: str, of: str
+) -> Iterator[dict[str, Any]]:
     """Yield a sentence with the lowest and highest share of something that each workload reaches.
 
     Args:
         start: beginning of the sentence, with the program.
         rows: rows of one program.
+        every: all rows of the program; if ``rows`` has only some of a workload, their points are named.
         column: column with the shares.
         of: what the shares are of, such as ``the limit``.
     """
-    of_workloads = rows.groupby("of_workload", sort=False)[column].agg(["min", "max"])
     texts: list[str] = []
-    # Only the first text says what the shares are of.
-    for workload, (low, high) in of_workloads.iterrows():
-        text = f"{value_range(percent(low), percent(high))} %"
-        texts.append(f"{text} of {of} for {workload}" if not texts else f"{text} for {workload}")
+    for workload, members in rows.groupby("of_workload", sort=False):
+        of_workload = every[every["of_workload"].eq(workload)]
+        points = words_for(members, of_workload, INNER["Workloads"])
+        low, high = members[column].agg(["min", "max"])
+        # Only the first text says what the shares are of.
+        of_what = "" if texts else f" of {of}"
+        share = value_range(percent(low), percent(high))
+        texts.append(f"{share} %{of_what} for {workload}{points}")
     if texts:
         yield {
             "topic": "Limit",

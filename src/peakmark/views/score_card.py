@@ -368,27 +368,33 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
 def verdict(card: Sequence[CardLine]) -> str:
     """Return one line: the shares of the limits that the parts of a machine reach, and why others have none.
 
-    A part is the first word of the titles of its lines, such as FP64, L3, DRAM or Disk.
+    A part is the first word of the titles of its lines, such as FP64, L3, DRAM or Disk. TCP and its round trip
+    are two parts. A line without a share is named in full if its part has one.
+
+    Args:
+        card: lines in the order of their groups.
     """
-    # Part -> its shares; part -> the first reason for a line without a share; parts to use with care.
+    # Part -> its shares; part or title -> the first reason for a line without a share; parts to use with care.
     shares: dict[str, list[float]] = defaultdict(list)
     reasons: dict[str, str] = {}
     careful = dict[str, None]()
     for line in card:
-        part = line.title.replace(",", "").split()[0]
+        title = line.title.replace(",", "")
+        part = title if line.subsystem == "network" else title.split()[0]
         if line.group == RATED and line.share is not None:
             shares[part].append(line.share)
             if line.trust == Trust.CARE:
                 careful[part] = None
         else:
             is_limitless = line.group == WITHOUT_LIMIT
-            reasons.setdefault(part, "no limit known" if is_limitless else line.reason)
+            name = title if part in shares else part
+            reasons.setdefault(name, "no limit known" if is_limitless else line.reason)
     rated = []
     for part, values in shares.items():
         # The lowest and the highest share; only one of them if they are equal.
         span = value_range(percent(min(values)), percent(max(values)))
         rated.append(f"{part} {span}%")
-    unrated = [f"{part} ({reasons[part]})" for part in reasons if part not in shares]
+    unrated = [f"{name} ({reason})" for name, reason in reasons.items()]
     parts = []
     if rated:
         parts.append(f"{', '.join(rated)} of the limit")

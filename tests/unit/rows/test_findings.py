@@ -127,14 +127,17 @@ def test_a_factor_just_below_a_hundred_has_no_exponent():
     assert comparisons.times(pd.Series([99.4, 99.6])) == "99 to 100 times"
 
 
-def test_a_share_above_the_limit_is_no_secret_of_the_table(tmp_path):
+def test_a_share_just_above_the_limit_is_stated_for_the_points_it_is_of(tmp_path):
     details = {"clock_hz_before": 2e9, "clock_hz_after": 2e9}
     config = {"site_facts": {"cpu": {"cores": 2, "operations_per_cycle": {"DP": 32}}}}
     context = make.placed(1, 2)
     records = make.runs("cpubench", "DP", *[6.3e10] * 3, details=details, context=context)
     records += make.runs("likwid-bench", "DP", *[6.45e10] * 3, context=context)
+    wrong = {"details": details, "context": context, "concurrency": 2}
+    records += make.runs("cpubench", "DP", *[6.3e11] * 3, **wrong)
+    records += make.runs("likwid-bench", "DP", *[6.45e11] * 3, **wrong)
     found = make.frames(tmp_path / "c", records, config=config).findings
-    assert "likwid-bench reaches 101 % of the limit for FP64." in set(found["text"])
+    assert "likwid-bench reaches 101 % of the limit for FP64 with 1 thread." in set(found["text"])
 
 
 # -- the layout

@@ -132,8 +132,14 @@ def test_the_verdict_names_shares_of_limits_and_why_other_parts_have_none(tmp_pa
         replace(line, group=score_card.RATED, share=share, title="L3 copy")
         for share in (0.95, 0.98)
     ]
+    round_trip = replace(low, share=0.4, title="TCP round trip", subsystem="network")
     without = replace(line, group=score_card.WITHOUT_LIMIT, share=None, title="DRAM copy")
     loopback = replace(line, group=score_card.NOT_THIS_DEVICE, reason="loopback", title="TCP")
-    assert score_card.verdict([low, high, without, loopback]).replace("\u00a0", " ") == (
-        "L3 95.0 to 98.0 % of the limit; not rated: DRAM (no limit known), TCP (loopback)"
+    loopback = replace(loopback, subsystem="network")
+    unknown = replace(without, title="L3 latency")
+    assert score_card.verdict([low, high, round_trip, without, unknown, loopback]).replace(
+        "\u00a0", " "
+    ) == (
+        "L3 95.0 to 98.0 %, TCP round trip 40.0 % of the limit;"
+        " not rated: DRAM (no limit known), L3 latency (no limit known), TCP (loopback)"
     )
