@@ -71,9 +71,10 @@ def write(campaign: Path, target: Path | None = None) -> Path:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """Yield the folder of a campaign. A bundle is unpacked into a temporary folder for the block.
+    """Yield the folder of a campaign, for a ``with`` block.
 
-    In messages of errors that the block raises, the temporary folder is replaced by the bundle.
+    A bundle is unpacked into a temporary folder that exists during the block. Messages of errors
+    that the block raises name the bundle instead of this folder.
 
     Raises:
         RecordError: the file is no bundle, or it is damaged.

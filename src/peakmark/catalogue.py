@@ -147,7 +147,7 @@ ordinary stores through the caches.
 """
 
 AUTO = "auto"
-"""Word instead of a size, of a pool or of LAT's area. The node chooses the size when it measures.
+"""Word in place of the size of a pool or of LAT's area. The node chooses the size when it measures.
 
 Until then, the plan estimates with a fixed size.
 """

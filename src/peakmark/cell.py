@@ -106,7 +106,7 @@ class Cell:
     def area(self) -> int | None:
         """Return the bytes of the block, or of the area that the node chose for an ``automatic`` cell.
 
-        None without a block, and as long as no area was chosen.
+        Return None if the cell has no block, or if the node has not chosen an area yet.
         """
         chosen = self.options.get("area")
         if self.automatic and isinstance(chosen, int):

@@ -18,7 +18,7 @@ from peakmark.formatting import gigabytes, listed, quantity, size
 UNITS: Mapping[str, Callable[[Any], str]] = {"bytes": size, "GB": gigabytes}
 """Unit of a fact in ``comparability.csv`` -> function that formats its numbers."""
 NO_FACT: Mapping[str, str] = {"title": "", "subsystems": "", "programs": "", "unit": ""}
-"""Line of a fact that ``comparability.csv`` does not have."""
+"""Columns of ``comparability.csv`` for a fact that has no line there."""
 TITLES = {"cpu": "CPU", "memory": "memory", "kernel": "kernel"}
 """Property that hosts of one row must share -> its name in sentences."""
 

@@ -124,9 +124,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Raise an OSError of the block again with ``path`` as its file name, if it has none.
+    """Add ``path`` as the file name to an OSError of the ``with`` block that has no file name.
 
-    Errors of ``write``, ``fsync`` and locks have none.
+    Errors of ``write``, ``fsync`` and locks have no file name.
     """
     try:
         yield

@@ -73,7 +73,8 @@ def gigabytes(count: float) -> str:
 def quantity(value: float, unit: str, digits: int = 0) -> str:
     """Return a value in an SI base unit with a readable prefix.
 
-    It has ``digits`` significant digits, or without ``digits`` up to four, of which the last is no zero.
+    It has ``digits`` significant digits. Without ``digits`` it has up to four, without zeros at the
+    end.
     """
     scales = _SCALED.get(unit, ((1.0, unit),))
     fitting = (scale for scale in scales if abs(value) >= scale[0])
@@ -237,7 +238,7 @@ def counted(names: Iterable[str], most: int = MOST_LISTED) -> str:
 
 
 def short_name(host: str) -> str:
-    """Return the name of a host without its domain and capitals, by which names of one host are compared."""
+    """Return a host's name in lower case without the domain: equal for all names of one host."""
     return host.partition(".")[0].lower()
 
 

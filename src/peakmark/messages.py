@@ -63,8 +63,8 @@ class Message:
         fact: what happened.
         remedy: what to do; may be empty.
         short: the fact in at most six words, for a row of a table; may be empty.
-        amount: how much, for messages that differ only in that; larger is worse, and negative if the number
-            in the text is smaller in a worse case.
+        amount: number by which messages of one kind are compared; a larger amount is worse. It is
+            negative if a smaller number in the text is worse.
         subject: program, or other thing that the message is about. A report explains the message once for each.
         trust: whether a reader may use the value.
         about: instrument whose value the message is about; empty for the whole row.
@@ -135,8 +135,9 @@ def message(
 def _amount(name: str, values: Mapping[str, Any]) -> float:
     """Return how bad the case of a message is: the value of the field ``name``, 0 without a name.
 
-    If a ``-`` precedes the name, a smaller value is worse, and the amount is negative. The sign of the value
-    itself does not count, because some fields are changes in either direction.
+    The result is the field's absolute value, because some fields are changes in either direction.
+    With a ``-`` before the name, a smaller value is worse, so the result is minus the absolute
+    value.
     """
     if name.startswith("-"):
         return -abs(float(values[name[1:]]))
@@ -155,8 +156,8 @@ def catalogue() -> Mapping[str, Mapping[str, Any]]:
     - ``text``: text of the message.
     - ``example``: example of its fields.
     - ``short``, ``remedy``: as in ``Message``; optional.
-    - ``amount``: name of the field that is larger in a worse case, or of one that is smaller, with a ``-``
-      before it; optional.
+    - ``amount``: name of the field that says how bad a case is; with a ``-`` before the name if a
+      smaller value is worse; optional.
     - ``per``: name of the field that becomes the message's ``subject``; optional.
     """
     import yaml  # late: most cells have no messages

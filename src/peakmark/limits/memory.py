@@ -1,4 +1,4 @@
-"""Limits of memory: DRAM channels for workloads that walk a pool, a cache level for those in a cache."""
+"""Limits of memory: of the DRAM channels, or of the cache level that holds the working set."""
 
 from __future__ import annotations
 

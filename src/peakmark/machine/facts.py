@@ -69,7 +69,7 @@ def collect(
 
 
 def _observe(host: Host, cpu: Facts, cpubench: Path | None) -> None:
-    """Run cpubench briefly, and add the observed clock and the energy counters to ``cpu``, that part of the facts."""
+    """Run cpubench briefly; add the observed clock and the energy counters to the facts ``cpu``."""
     cpu["energy"] = None
     if cpubench is None:
         how = "build the kernels (peakmark run -- kernels): cpubench measures the clock"

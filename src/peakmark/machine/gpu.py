@@ -252,9 +252,10 @@ def read_counters(host: Host) -> dict[str, int]:
 
 
 def _counters_of(gpu: Element) -> Iterator[tuple[str, int]]:
-    """Yield (name, value) of each counter of a GPU, and the number of lanes that its link lacks.
+    """Yield (name, value) of each counter of a GPU.
 
-    The last pair is ``lost_lanes``, 0 for a link that works: it has all lanes that GPU and slot support.
+    The last one, ``lost_lanes``, is the number of lanes that the GPU's link lacks: 0 if the link
+    has all lanes that GPU and slot support.
     """
     for part, prefix in _COUNTERS.items():
         for child in gpu.iterfind(f"{part}/*"):

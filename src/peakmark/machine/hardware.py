@@ -62,7 +62,8 @@ _LOWEST_MTS = {
 }
 """Type of memory -> lowest rated MT/s of modules that were sold. A board may run them at a lower rate.
 
-Modules of other types, such as DDR2, may state their clock, unless it is higher than all of these.
+If a module states lower numbers, they may be its clock in MHz. For other types, such as DDR2, the
+number of DDR5 is taken, so that no clock passes as a rate.
 """
 _GUESTS = re.compile(
     r"KVM|QEMU|Bochs|OpenStack|VMware|VirtualBox|innotek|Xen|BHYVE|Parallels|Virtual Machine|Droplet"
@@ -178,7 +179,7 @@ def _lscpu_fields(entries: Any) -> Iterator[tuple[str, str]]:
 def _model(host: Host, fields: Mapping[str, str], kinds: list[Facts]) -> Facts:
     """Return names and numbers of the processor. On Arm they come from the MIDR register.
 
-    The microarchitecture is None if there are several kinds of cores, and so is the model on Arm.
+    If there are several kinds of cores, the microarchitecture is None, on Arm also the model.
     """
     vendor, family, model = fields.get("Vendor ID"), fields.get("CPU family"), fields.get("Model")
     if "CPU implementer" in fields:
@@ -224,7 +225,10 @@ def _kinds(host: Host) -> list[Facts]:
 
 
 def _arm_kinds(host: Host) -> dict[str, list[int]]:
-    """Return name -> CPUs of each kind of Arm core; empty on other processors, which have no CPU part."""
+    """Return name -> CPUs of each kind of Arm core; empty on other processors.
+
+    Only Arm's /proc/cpuinfo has the field ``CPU part``, which tells the kinds apart.
+    """
     kinds: dict[str, list[int]] = {}
     # /proc/cpuinfo lists for each CPU these three lines, in this order.
     cpu, implementer = 0, ""
@@ -458,11 +462,12 @@ def _udev_modules(host: Host) -> list[dict[str, str]]:
 
 
 def _slowest(modules: list[dict[str, str]]) -> int | None:
-    """Return the configured rate in MT/s of the slowest module, at which all modules run; None if it is unknown.
+    """Return the configured rate in MT/s of the slowest module, at which all modules run.
 
-    Some firmware states a module's clock in MHz instead of its rate, which is twice the clock. The configured number is
-    taken for a clock if it is half of the rated number, or if both numbers are below all rates of the module's type
-    (``_LOWEST_MTS``). For an unknown type, both must reach the lowest rate of DDR5.
+    The result is None if a rate is unknown, or if a module may state its clock in MHz instead,
+    which is half the rate. A module may do so if its configured number is at most half of the rated
+    one, or if both are below all rates of its type (``_LOWEST_MTS``; for an unknown type below
+    those of DDR5).
     """
     slowest = None
     for module in modules:

@@ -23,10 +23,10 @@ POSSIBLE = {
     "bit/s": (1e6, 4e12),
     "lanes": (1, 32),
 }
-"""Unit -> least and greatest value that a machine can have.
+"""Unit -> (least, greatest) value that a machine can have.
 
-The values are a CPU's clock, a GPU's power cap, the rate of a memory module, the speed of a network interface,
-and the lanes of a PCI Express link.
+In the order of the units: a CPU's clock, a GPU's power cap, the rate of a memory module, the speed
+of a network interface, and the number of lanes of a PCI Express link.
 
 Kernels, firmware and tools show 0, an error value or a huge number for what they do not know. The
 highest clock that was sold is 6.2 GHz (Core i9-14900KS).
@@ -112,9 +112,9 @@ class Host:
         return None if text is None else text == "1"
 
     def pairs(self, name: str, sign: str = ":") -> dict[str, str]:
-        """Return key -> value of the lines ``key: value`` of a file. Of a repeated key, the first line counts.
+        """Return key -> value of the lines ``key: value`` of a file.
 
-        ``sign`` is the sign between key and value.
+        If a key is repeated, its first line counts. ``sign`` separates key and value.
         """
         pairs: dict[str, str] = {}
         for line in (self.read(name) or "").splitlines():

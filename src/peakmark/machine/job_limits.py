@@ -17,7 +17,7 @@ from peakmark.machine.topology import Topology
 JOB_NUMBERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
 """Variables in which schedulers give the number of a job."""
 UNLIMITED = 1 << 62
-"""Memory limit in bytes from which on there is no limit.
+"""Bytes. A memory limit of at least this number means that there is no limit.
 
 Without a limit, version 1 of cgroups shows the largest multiple of a page below 2**63
 (``PAGE_COUNTER_MAX``, include/linux/page_counter.h).
@@ -158,8 +158,9 @@ def _mounts(host: Host) -> dict[str, tuple[int, str, str]]:
 def _memory_limit(host: Host) -> int | None:
     """Return the smallest memory limit in bytes of this process's cgroup and its parents; None without a limit.
 
-    ``memory.high`` counts as a limit, because above it the kernel reclaims memory and delays processes. Version 1 of
-    cgroups shows a number above ``UNLIMITED`` if there is no limit, which ``collect`` ignores.
+    ``memory.high`` counts as a limit, because above it the kernel reclaims memory and delays
+    processes. If there is no limit, version 1 of cgroups shows a number above ``UNLIMITED``;
+    ``collect`` ignores this number.
     """
     names = {1: ("memory.limit_in_bytes",), 2: ("memory.max", "memory.high")}
     limits = []

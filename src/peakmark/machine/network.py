@@ -101,7 +101,8 @@ def _default_interface(host: Host) -> str | None:
 def _kind(host: Host, name: str) -> str:
     """Return the kind of an interface: loopback, bond, infiniband, ethernet or virtual (without a device).
 
-    Teams count as bonds: several ports with a line rate below an interface that is no bridge.
+    A team counts as a bond. Linux does not mark teams: an interface counts as one if it is no
+    bridge and has several interfaces with devices below it.
     """
     place = f"/sys/class/net/{name}"
     # ARPHRD_* of the kernel: 772 loopback, 32 InfiniBand, 1 Ethernet.
@@ -176,17 +177,18 @@ def _speed(host: Host, name: str) -> _Speed:
 
 
 def _bond_speed(host: Host, name: str, members: list[str], reported: float) -> _Speed:
-    """Return the rate of a bond between two nodes, at most that of its members, and a remark about it.
+    """Return the highest rate between two nodes over a bond, in bit/s, and a remark about it.
 
-    All streams between two nodes use one member, with three exceptions: a bond that sends each stream over all
-    members (``balance-rr``), a bond that chooses the member by the ports of a stream, and a team, whose policy is
-    unknown.
+    Usually all streams between two nodes use one member, and the rate is that of the fastest
+    member. It is the sum of all members for a bond that sends each stream over all members
+    (``balance-rr``), for a bond that chooses the member by the ports of a stream, and for a team,
+    whose policy is unknown. It is never above ``reported``.
 
     Args:
         host: the machine.
         name: name of the bond.
         members: names of its members.
-        reported: speed in bit/s that the bond reports, and that counts for members without a speed.
+        reported: speed of the bond in bit/s; also taken as that of a member without a speed.
     """
     rates = [_speed(host, member)[0] or reported for member in members]
     mode = _mode(host, name)

@@ -141,10 +141,11 @@ def _lsblk(host: Host, *sources: str) -> list[Facts]:
 
 
 def _leaves(devices: list[Facts]) -> Iterator[Facts]:
-    """Yield lsblk's entries of the disks in a tree: devices without children, and disks with several paths.
+    """Yield lsblk's entries of the disks in a tree: devices without children, and multipath disks.
 
-    The children of a disk with several paths (type ``mpath``) are the paths, whose entries have the disk's model. The
-    entry that is yielded for it has this model, and the number of paths as ``paths``.
+    The children of a multipath disk (type ``mpath``) are its paths. Its entry is that of the first
+    path, which has the disk's model, with the disk's own name and size, and the number of paths as
+    ``paths``.
     """
     for device in devices:
         below = list(_leaves(device.get("children") or []))
@@ -275,7 +276,7 @@ def pcie_limit(speed: str | None, width: str | None) -> _Limit:
 def _coded(link: str | None, name: str) -> _Limit:
     """Return (limit in B/s, its formula) of a SATA or SAS link, where 8 of 10 bits are data.
 
-    Both are None if the speed is unknown, or above those with this line coding.
+    Both are None if the speed is unknown, or so high that the link has another line coding.
 
     Args:
         link: text from sysfs, such as ``6.0 Gbps``.

@@ -288,7 +288,7 @@ def untried_cells(results: Results) -> Iterator[tuple[SharedFailure, str]]:
 def networks_of(results: Results) -> dict[str, dict[str, Any]]:
     """Return host -> facts of its network interface, with a ``remark`` on whether it was measured.
 
-    If no interface was measured, it is the one of the default route.
+    A host without a measured interface has the facts of the interface of its default route.
     """
     seen: dict[str, list[NetworkUsed]] = defaultdict(list)
     for record in results.records:

@@ -23,7 +23,7 @@ from peakmark.rows.schema import CampaignFrames
 from peakmark.storage.results import Results, StoredRecord
 
 LEAST_MARGIN = 1.1
-"""Smallest factor by which the bound of a row lies beyond the worst end of its class's interval.
+"""Smallest factor between the worse end of a class's interval and the bound of a check.
 
 Other programs may take 5 % of the CPUs unnoticed (``activity.MATTERS``), and good nodes vary by up to 5 %
 from day to day.

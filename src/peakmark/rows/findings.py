@@ -25,7 +25,7 @@ from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
 
 NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
-"""Pairs of a table in which nothing is compared, with the columns that ``comparisons.sentences`` reads."""
+"""Frame without pairs, with the columns that ``comparisons.sentences`` reads."""
 FEW_ROWS = 3
 """Workloads with at most this many rows share a sentence on their best and worst configuration."""
 MOST_JOINED = 4

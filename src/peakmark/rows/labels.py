@@ -302,9 +302,10 @@ def rows_of_headline(rows: pd.DataFrame, headline: Headline) -> pd.DataFrame:
 def choose(rows: pd.DataFrame, headline: Headline, nodes: pd.DataFrame) -> pd.DataFrame:
     """Return one row of a headline for each node: the row with the largest block, or the smallest.
 
-    For a rate, the row with the most threads is chosen; if threads are pinned, with at most one per core.
-    For a time, it is the row with the fewest threads, so that no request waits for another. Only the
-    first variant in the table is considered, and of HPL over nodes only the last one.
+    For a rate, the row with the most threads is chosen; pinned threads are at most one per core.
+    For a time, the row with the fewest threads is chosen, so that no request waits for another.
+    Only the first variant of the rows counts; for HPL over nodes only the last one, which is on the
+    most nodes.
     """
     table = BY_NAME[headline.table]
     # The first variant; of HPL over nodes the last one, which is on most nodes.

@@ -19,15 +19,15 @@ from peakmark.messages import Message, message, words
 from peakmark.rows.schema import GAP, CampaignFrames
 
 LEAST_RUNS, LEAST_SHARE = 3, 0.05
-"""Fewest runs that a band needs, and their smallest share of the runs of the two CPUs. Only runs that began
-and ended in the band count.
+"""Fewest runs of a band, and smallest share that they have of all runs of the two CPUs.
 
-With fewer, runs that something else slowed down look like a band (simulated: docs/method.md).
+Only runs that began and ended in the band count. With smaller numbers, runs that something else
+slowed down would count as a band (simulated: docs/method.md).
 """
 LEAST_MEMORY_LOAD = 0.3
 """Memory load (``add_memory_load``, a share) above which others disturbed a run.
 
-On idle machines it varies by as much (docs/method.md).
+On idle machines the load varies by as much (docs/method.md).
 """
 LEAST_READINGS = 3
 """Fewest runs with a reading of DRAM from which the usual rate is known."""
@@ -87,8 +87,8 @@ def add_bands(runs: pd.DataFrame, virtual: Collection[str]) -> pd.DataFrame:
 def find_bands(runs: pd.DataFrame) -> pd.Series:
     """Return for each run that began and ended in one band the median time of this band, s.
 
-    It is empty if the band has few runs, or if it is not narrow and longer than the most frequent one: then
-    something else made the times longer.
+    The time is empty for a band with few runs. It is also empty for a band that is wide and slower
+    than the most frequent band, because something else made its times longer.
 
     Args:
         runs: the runs of two CPUs of a host.
@@ -134,13 +134,13 @@ def distance_of(band: float | None) -> str:
 def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     """Add ``is_usual``: whether a run has an undisturbed value that was measured in the usual band.
 
-    A band (column ``band``) is one placement of the CPUs, told by a core-to-core time. The usual band of a row
-    on a host is the one with most of its runs. Of equally frequent bands, it is one without causes of
-    disturbance, then the one whose threads had most of their CPUs' time (in tenths), then the one most frequent
-    in all rows on the host, then the one with the shortest time.
+    A band (column ``band``) is one placement of the CPUs, known by a core-to-core time. The usual
+    band of a row on a host is the one with the most runs of the row. Among equally frequent bands,
+    these decide in turn: no cause of disturbance, more of the CPUs' time for the threads (in
+    tenths), more runs of all rows on the host, a shorter time.
 
-    If bands make no difference to a row, all its undisturbed values are usual: if it has no band, or if no
-    value is more than ``UNCHANGED_WITHIN`` off the median of the usual band.
+    All undisturbed values of a row are usual if it has no band, or if all are within
+    ``UNCHANGED_WITHIN`` of the median of the usual band: then bands make no difference to the row.
     """
     # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
@@ -171,8 +171,9 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
 def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
     """Add ``memory_load``: share by which the slower of a run's two readings of DRAM is below the usual rate.
 
-    The usual rate is the median of the runs with as many threads on this host in this band. The load is
-    empty if these are fewer than ``LEAST_READINGS``.
+    The usual rate is the median of the runs on the same host and in the same band, with the same
+    number of threads. The load is empty if fewer than ``LEAST_READINGS`` of these runs have a
+    reading.
     """
     rate = runs[PROBES].min(axis=1)
     alike = rate.groupby(
@@ -185,9 +186,10 @@ def add_memory_load(runs: pd.DataFrame) -> pd.DataFrame:
 def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the cause ``neighbours`` to runs from which another guest or program took something.
 
-    It took execution pipes of a core (``held_up_cores``) or bandwidth of DRAM (``memory_load``). A run has no
-    such cause if its value is worse by at most ``UNCHANGED_WITHIN`` than the median of the undisturbed runs of
-    its row in its band. Without undisturbed runs this is not known, and the run has the cause.
+    Lost execution pipes of a core show in ``held_up_cores``, lost bandwidth of DRAM in
+    ``memory_load``. The cause is not added if the value is worse by at most ``UNCHANGED_WITHIN``
+    than the median of the undisturbed runs of its row in its band. It is added if there are no such
+    runs.
     """
     is_found = runs["held_up_cores"].gt(0) | runs["memory_load"].gt(LEAST_MEMORY_LOAD)
     is_clean = runs["causes"].eq("") & runs["disturbed"].eq("") & ~is_found
@@ -205,7 +207,10 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a sentence on the hosts that had several placements, with those of the first; nothing if none had."""
+    """Yield a sentence on the hosts that had several placements; nothing if no host had.
+
+    It describes the placements of the first host.
+    """
     # Attempt 0 is the execution that counts; the others are disturbed executions that were repeated.
     runs = frames.runs[frames.runs["attempt"].eq(0)].dropna(subset="core_to_core_before")
     hosts = sorted(set(runs.dropna(subset="band")["host"]), key=natural)

@@ -208,8 +208,8 @@ def by_row(lines: dict[Any, dict[str, Any]], columns: list[str]) -> pd.DataFrame
 def count_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each row the number of values planned, missing, measured again and above the limit.
 
-    Add the ``reason`` why a value is missing: of several reasons, the last with the highest
-    ``STATUS_ORDER``.
+    Add the ``reason`` why a value is missing. Of several reasons, those with the highest rank in
+    ``STATUS_ORDER`` count, and of these the last.
     """
     counted = runs[ROW].assign(
         # A planned value has one line with attempt 0: the valid value, or the gap. Disturbed and failed

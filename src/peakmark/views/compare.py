@@ -231,8 +231,9 @@ def compare(
         The table has a line for each row in the order of A, with the columns of ``KEY`` and
 
         - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
-        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``; a correct value of another
-          thing than the row's name says, such as loopback, is ``ok``: both campaigns may have measured it;
+        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``. A correct value that is not the
+          device's, such as a rate over loopback, is ``ok``, because both campaigns may have
+          measured it;
         - ``differ``: settings and facts that differ, sentences by title;
         - ``change``, ``half``, ``p``: logarithm of B / A, half the width of its 95 % interval
           (``FALSE_DISCOVERIES``), p-value. A positive change is worse in a table of times;

@@ -251,9 +251,10 @@ def texts_of(report: Mapping[str, Any], packed: Path | None = None) -> dict[str,
 
 
 def read_chapter(key: str, path: Path) -> dict[str, Any]:
-    """Return title and blocks of a chapter. If it begins with a heading of level 1, that is the title.
+    """Return title and blocks of a chapter.
 
-    A chapter on a resource keeps this heading as a block, which is printed below the resource's own title.
+    A heading of level 1 at the beginning of the file is the title, except in a chapter on a
+    resource: there it stays a block, below the title of the resource.
 
     Raises:
         ConfigError: the file cannot be read, or holds an image.

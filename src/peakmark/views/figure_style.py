@@ -140,7 +140,10 @@ def legend(figure: Figure) -> None:
 
 
 def columns_of(count: int, most: int) -> int:
-    """Return the number of panels side by side, at most ``most``, with which lines are as equal as possible."""
+    """Return how many of ``count`` panels stand side by side, at most ``most``.
+
+    The lines of panels then have as equal lengths as possible.
+    """
     return math.ceil(count / math.ceil(count / most))
 
 
@@ -184,7 +187,7 @@ def finish(
 
 
 def steps_of(lowest: float, highest: float) -> tuple[int, ...]:
-    """Return the first digits of the numbers on a logarithmic axis; a short axis has more of them."""
+    """Return the first digits of the numbers on a logarithmic axis: 1; on short axes 1, 2 and 5."""
     return (1, 2, 5) if highest < DENSE * lowest else (1,)
 
 
@@ -229,9 +232,10 @@ def vertical_label(table: Table, value: str = "measured") -> str:
 
 
 def begin() -> None:
-    """Set the style of all figures, in which equal figures have equal bytes.
+    """Set the style of all figures.
 
-    For this, texts are drawn as outlines and identifiers are constant.
+    Texts are drawn as outlines, and identifiers are constant, so that equal figures have equal
+    bytes.
     """
     sns.set_theme(
         context="paper",

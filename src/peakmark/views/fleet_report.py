@@ -170,7 +170,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
 
 
 def all_clear(frames: CampaignFrames) -> str:
-    """Return that no node is slow, and what would have been found; or why this cannot be told."""
+    """Return that no node is slow and what would have been found, or why this is unknown."""
     judged = frames.nodes[frames.nodes["judged"].gt(0)]
     if judged.empty:
         return ""

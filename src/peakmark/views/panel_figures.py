@@ -37,13 +37,16 @@ MAX_COLUMNS = 4
 USUAL_HEIGHT, LAYOUT_HEIGHT = 1.15, 1.4
 """Height of a panel of a usual figure, and of a layout's figure, in inches."""
 MAX_PANELS = 12
-"""Largest number of panels if each block size or number of threads has a panel. If there would be more, it has dashes."""
+"""Largest number of panels if each block size or number of threads has its own panels.
+
+If there would be more, dashes distinguish the block sizes or numbers of threads instead.
+"""
 MAX_LETTERS = 22
 """Letters that fit side by side below a panel."""
 MOST_WITH_VALUES = 5
 """Largest number of bars of a panel whose values are written above them."""
 BAR_WIDTH = 0.8
-"""Width of the bars at one position of the axis together, as a share of the distance between positions."""
+"""Total width of the bars at one position, as a share of the distance between two positions."""
 LETTERS = 92
 """Letters that fit side by side in the titles of all panels of a line."""
 VARIANTS = {
@@ -128,10 +131,11 @@ def draw_runs(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> 
 
 
 def draw_limits(axis: Axes, of_panel: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-    """Draw a dashed line across the panel if the same limit holds at every position.
+    """Draw the limits of a panel as dashed lines.
 
-    Otherwise, draw a dashed line through the limits of each line's rows, with a tick at each row. Dashed lines
-    have the colours in ``looks``; if it is empty, they have the colour of the text.
+    One line crosses the panel if the same limit holds at every position. Otherwise, each curve has
+    a line through the limits of its rows, with a tick at each row. Lines have the colours in
+    ``looks``; if ``looks`` is empty, they have the colour of the text.
     """
     limits = of_panel[of_panel["kind"].eq("limit")]
     distinct = limits["y"].round(9).unique()  # rounded: equal limits may differ in the last bit
@@ -255,9 +259,15 @@ def plot_bars(figure: Picture, rows: pd.DataFrame, labels: tuple[str, str]) -> F
 def named_rows(figure: Picture, across: str, other: str) -> pd.DataFrame:
     """Return the rows of a figure with the columns for their axis, panels and legend.
 
-    ``across`` is the row's number on the horizontal axis (from the rows' column ``across``, such as
-    the block size), and ``across_name`` is this number as text. ``other_place`` and ``other_name`` are number and
-    text of the column ``other``. ``label`` is the workload; ``full_name`` adds the variant and the node.
+    - ``across``, ``across_name``: number of the row on the horizontal axis, and its text.
+    - ``other_place``, ``other_name``: number in the column ``other``, and its text.
+    - ``label``: the workload.
+    - ``full_name``: the workload with the variant and the node.
+
+    Args:
+        figure: figure of the rows.
+        across: column of the horizontal axis: ``block_bytes`` or ``concurrency``.
+        other: the other one of these two columns.
     """
     names = []
     for row in schema.lines(figure.rows):
@@ -306,9 +316,9 @@ def full_name(labels: Labels, row: Line) -> str:
 def add_panels(rows: pd.DataFrame, figure: Picture, kind: str) -> pd.DataFrame:
     """Add the columns ``panel`` and ``line``, which the docstring of this module explains.
 
-    The horizontal axis shows block sizes or numbers of threads; ``other_place`` of ``named_rows``
-    is the other of these two. Each value of ``other_place`` has its own panels, or its own dashes
-    if there would be more than ``MAX_PANELS`` panels. In bars it is shown by the shade instead.
+    If the horizontal axis shows block sizes, ``other_place`` (see ``named_rows``) is the number of
+    threads, and vice versa. Each value of ``other_place`` has its own panels, or its own dashes if
+    there would be more than ``MAX_PANELS`` panels. In bars it has its own shade.
     """
     distinct = rows[["full_name", "other_place"]].drop_duplicates()
     workloads = distinct["full_name"].nunique()

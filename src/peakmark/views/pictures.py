@@ -126,7 +126,7 @@ def is_over_blocks(rows: pd.DataFrame) -> bool:
     """Return whether a figure of the rows is over block sizes; otherwise it is over concurrencies.
 
     Block sizes and concurrencies are counted for each workload, and the larger sum decides. If the
-    sums are equal, the figure is over block sizes, unless there is only one.
+    sums are equal, block sizes win. With a single block size, concurrencies always win.
     """
     blocks = rows[["workload", "block_bytes"]].drop_duplicates()
     counts = rows[["workload", "concurrency"]].drop_duplicates()
@@ -163,10 +163,10 @@ def pictures_of(frames: CampaignFrames, table: Table, layout: Layout | None) -> 
 def is_on_paper(table: Table, kind: str, rows: pd.DataFrame) -> bool:
     """Return whether the PDF has a usual figure.
 
-    It has either the strip of rows or the lines over threads or blocks. Lines are printed if there
-    are enough points, unless every row has a limit: the strip then shows all rows as shares of
-    their limits. A strip of times shows no more than their table. Figures of other kinds are always
-    printed.
+    Of a table's rows, the PDF has the lines over threads or blocks if there are enough points for
+    lines, and if a row has no limit. Otherwise it has the strip, which can show all rows as shares
+    of their limits. A strip of times is never printed, because it shows no more than their table.
+    Figures of other kinds are always printed.
     """
     has_lines = bool(is_swept(rows).any()) and not has_limits(rows)
     if kind == "strip":
@@ -250,10 +250,10 @@ def fits(drawing: Drawing, rows: pd.DataFrame) -> pd.Series:
 def roofs(frames: CampaignFrames) -> pd.DataFrame:
     """Return the rows of the CPU's roofline; none for a campaign of several nodes or of printed numbers.
 
-    All rows have the same number of threads: the largest with which both rates and memory were measured. It is
-    one thread if only the ladder measured the memory. Flat roofs are rates. The slope of a cache level or of DRAM
-    is the fastest row of that level, which comes before the level's other rows. All rows of the triad are
-    returned, because they are points below the roofs.
+    All rows have the same number of threads: the largest with which both rates and memory were
+    measured (one, if only the ladder measured the memory). Rates are the flat roofs. The fastest
+    row of DRAM or of a cache level is its slope, and comes before the other rows of the level.
+    These are rows of the triad, which are points below the roofs.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
     rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
@@ -311,8 +311,9 @@ def without_rows(drawing: Drawing) -> str:
 def case_of(picture: Picture) -> str:
     """Return the key of the caption of a figure that no layout defines.
 
-    The key is the figure's name if a caption has this key, otherwise the figure's kind. A figure of many
-    nodes always has the caption of its kind: it is named after its table, whose figure of one node may have a caption.
+    The key is the figure's name if a caption has this key, otherwise the figure's kind. A figure of
+    many nodes always has its kind as the key, because the caption under its name may be that of one
+    node's figure.
     """
     if picture.kind != "nodes" and picture.name in captions():
         return picture.name

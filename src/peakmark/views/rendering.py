@@ -32,7 +32,7 @@ TEMPLATE = ROOT / "reports" / "template"
 PAGE = ROOT / "reports" / "html"
 """Folder of the template of the HTML report, its style and its scripts."""
 SCRIPTS = ("page.js", "figures.js", "copy.js")
-"""Scripts of the HTML report: sort, filter, light or dark; figures that open large; copies to take along."""
+"""Scripts of the HTML report: sorting, filters and colours; large figures; buttons that copy."""
 LINKS = ("https://", "http://", "mailto:", "#")
 """Allowed beginnings of the targets of an author's links; any other link is shown as text."""
 _SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,

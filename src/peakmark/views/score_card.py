@@ -109,8 +109,8 @@ class CardLine:
 def card_lines(frames: CampaignFrames) -> list[CardLine]:
     """Return the card's lines for all headlines that the campaign planned to measure, in their groups.
 
-    Of several classes of nodes, a line has the largest that the headline has rows of. A solution of
-    HPL of less than a minute is in its table only.
+    A line is about one class of nodes: the largest of which the headline has rows. A solution of
+    HPL that takes less than a minute has no line.
     """
     # Only the headlines of HPL name an instrument.
     is_small = frames.warnings["code"].eq("small-solve")
@@ -302,9 +302,9 @@ def reference_text(reference: Line | None, unit: str) -> str:
 def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[Trust, str]:
     """Return whether a reader may use the value of a row, and the reason in a few words; empty if it is *ok*.
 
-    ``measured`` has the row of each node that has a value. The gravest trust among the nodes counts, and the
-    reason names how many nodes have it. If fewer than half of the nodes have *no*, or if a node is slow, the
-    value is one for *care*.
+    ``measured`` has the row of each node that has a value. The least trust among the nodes counts,
+    and the reason says how many nodes have it. If that is *no* on fewer than half of the nodes, the
+    result is *care*. It is *care* too if all nodes have *ok*, but a node is slow.
     """
     if not row.n:
         return Trust.NO, "not measured"
@@ -614,10 +614,10 @@ def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
 
 
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
-    """Yield a caveat with the number of rows for care whose values other activity may have changed.
+    """Yield a caveat with the number of rows whose values other activity may have changed.
 
-    Rows whose undisturbed runs confirm the value are left out: their warnings do not lower the
-    trust, and ``is_disturbance`` leaves out such warnings.
+    Only rows with the trust *care* count, and only warnings that lower the trust
+    (``is_disturbance``). So rows whose undisturbed runs confirm the value do not count.
     """
     careful = measured[measured["trust"].eq(Trust.CARE)]
     warnings = frames.warnings[schema.is_disturbance(frames.warnings)]

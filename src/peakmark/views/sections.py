@@ -288,7 +288,8 @@ def build_formulas(own: pd.DataFrame, layout: Layout | None = None) -> Formulas:
 def name_rows(rows: Sequence[Line], layout: Layout | None) -> str:
     """Return the workloads, blocks and concurrencies of the rows of a formula as text.
 
-    Rows that are not all combinations of these are named one by one.
+    Rows are named one by one if they are not all combinations of these workloads, blocks and
+    concurrencies.
     """
     named = dict[tuple[str, str, str], None]()
     for row in rows:
@@ -310,7 +311,9 @@ def name_rows(rows: Sequence[Line], layout: Layout | None) -> str:
 def add_pictures(
     parts: Sequence[Part], tables: Sequence[ShownTable], found: Sequence[Picture]
 ) -> None:
-    """Add each figure to the first part whose table has all its points, or to the last one with any.
+    """Add each figure to the first part whose table has all points of the figure.
+
+    If there is none, add it to the last part whose table has some of the points.
 
     A figure of the layout without rows becomes a remark in the last part.
     """

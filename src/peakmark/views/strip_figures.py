@@ -169,7 +169,7 @@ def scale(grid: sns.FacetGrid, values: pd.Series, reach: float) -> None:
     Args:
         grid: the panels.
         values: all values that they show.
-        reach: value up to which the axes extend at least, from zero on; 0 if the values alone determine them.
+        reach: the axes begin at zero and end at this value or beyond; 0 if only the values count.
     """
     lowest, highest = values.min(), values.max()
     for axis in grid.axes.flat:
@@ -188,7 +188,10 @@ def scale(grid: sns.FacetGrid, values: pd.Series, reach: float) -> None:
 
 
 def plot_fleet(frames: CampaignFrames) -> Figure | None:
-    """Draw every node at the headlines of the score card; return None if none has several nodes."""
+    """Draw every node at each headline of the score card.
+
+    Return None if no headline was measured on several nodes.
+    """
     lines = []
     for headline, rows in score_card.rows_of_headlines(frames):
         usable = with_distances(frames, rows)

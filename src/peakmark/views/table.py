@@ -190,8 +190,9 @@ def show(
 ) -> ShownTable:
     """Return a table as a page shows it, with the remarks on the lines in the last column.
 
-    A column that is empty in all lines is left out. A column with ``once`` and the same text in all lines
-    becomes a sentence below the table, and so does a remark that all lines have, if only its numbers differ.
+    A column that is empty in all lines is left out. A column with ``once`` and the same text in all
+    lines becomes a sentence below the table. A remark that all lines have becomes one too; its
+    numbers may differ.
 
     Args:
         frames: the campaign.
@@ -344,7 +345,9 @@ def remarks_on_lines(
 
 
 def merged_over_lines(notes: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Merge remarks that differ only in numbers: over the table if all its lines have them, otherwise within a line.
+    """Merge remarks that differ only in numbers.
+
+    Remarks that all lines have become one for the table, all others one for each line.
 
     The ``line`` of a remark that all lines have becomes ``OF_ALL``; ``count`` is the number of lines.
     """
@@ -359,8 +362,9 @@ def merged_over_lines(notes: pd.DataFrame, count: int) -> pd.DataFrame:
 def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
-    They have short words (column ``short``). A disturbance of too few runs to change a value is left out. If a value must not be used, only the warnings that say so are
-    shown. If peakmark's kernel measured that value, this holds for the values of all programs at its point.
+    They have short words (column ``short``). A disturbance of too few runs to change a value is
+    left out. If a value must not be used, only the warnings that say so are shown. If peakmark's
+    kernel measured that value, this holds for the values of all programs at its point.
     """
     is_reason = notes["trust"].eq(Trust.NO)
     is_on_row = notes["about"].isin(["", *KERNELS.values()])

@@ -42,9 +42,9 @@ PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 MOST_NAMED = 3
 """Largest number of slow nodes that a line names; further nodes are counted."""
 AT_MOST, AT_LEAST = "≤\u00a0", "≥\u00a0"
-"""Sign before a bound of a rate; sign before a bound of a time, and before a share of a bound."""
+"""Sign (≤) before a bound of a rate; sign (≥) before a bound of a time, or a share of a bound."""
 TELLING_BOUND = 0.5
-"""A bound is printed if the row reaches at least this share of it: a higher bound shows nothing."""
+"""A bound is printed if the row reaches at least this share: a distant bound tells nothing."""
 SAME_CLOCK = 1.03
 """Clocks that differ by at most this factor count as the same clock."""
 INTERVAL = "95 % interval"
