@@ -1,10 +1,11 @@
 """Run ``peakmark check`` for people, Slurm's prolog and HealthCheckProgram, and NHC.
 
-It measures rows of a campaign on this node, and decides whether the node is as good as its class was there.
+The command measures rows of a campaign on this node, and decides whether the node is as good as its
+class was in the campaign.
 
-A row is good if one of its tries reaches the bound of the class and, if there is one, the promised value. It is
-slow if none of ``TRIES`` tries does and nothing disturbed them. In all other cases it is uncertain. One slow
-row makes the node slow.
+A row is good if one of its tries reaches the bound of the class and, if there is one, the promised
+value. A row is slow if none of ``TRIES`` tries reaches both values and nothing disturbed the tries.
+In all other cases the row is uncertain. One slow row makes the node slow.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ from peakmark.storage.activity import Activity
 BY_HAND_S = (20.0, 3600.0)
 """(seconds that a check may take by default, most seconds that ``--seconds`` may allow)."""
 CALLERS_S = {"prolog": (5.0, 60.0), "health": (20.0, 55.0), "nhc": (10.0, 28.0)}
-"""Program that calls the check -> its values instead of ``BY_HAND_S``.
+"""Program that calls the check -> default and largest number of seconds of a check.
 
-A job waits for its prolog. slurmd kills HealthCheckProgram after 60 s, and NHC ends itself after 30 s.
+A job waits for its prolog. slurmd kills HealthCheckProgram after 60 s, and NHC ends itself after
+30 s.
 """
 TRIES = 3
 """Most tries of a row. A short disturbance does not last for all of them."""
@@ -59,7 +61,7 @@ PLANNED_SHARE = 0.9
 LATE_S = 0.2
 """Seconds by which a running kernel may exceed the time of the check before it is killed."""
 LOWERED_CLOCK = 0.99
-"""Share of the class's limit of the clock below which this node's limit counts as lowered."""
+"""This node's clock limit counts as lowered if it is less than this share of the class's limit."""
 
 
 class ClassRow(NamedTuple):
@@ -72,11 +74,13 @@ class ClassRow(NamedTuple):
         highest: highest upper end of the confidence intervals of the nodes' medians.
         bound: value that every good node reaches.
         is_cpu: whether the row is proportional to the CPU time of its threads.
-        is_private: whether the row uses only the cores of its threads, and nothing that other cores share.
+        is_private: whether the row uses only the cores of its threads, and nothing that other cores
+            share.
         argv: name of the kernel, and its options without the amount of work.
         cpus: CPUs that the threads are pinned to.
         overhead_s: seconds of the command besides measuring.
-        clock_limit_hz: lowest limit of these CPUs' clocks (``scaling_max_freq``) in the campaign, if known.
+        clock_limit_hz: lowest clock limit (``scaling_max_freq``) that these CPUs had in the
+            campaign, if known.
         is_headline: whether the row is checked by default.
         promised: value that the site file promises; None without a promise.
     """
@@ -108,7 +112,8 @@ class Try(NamedTuple):
     Attributes:
         value: measured value in the unit of the row.
         disturbance: what disturbed it, in words; empty if nothing did.
-        quota: CPUs whose time the control group allows, if they are fewer than the threads; else None.
+        quota: CPU time that the control group allows, as a number of CPUs, if it is less than the
+            number of threads; else None.
         wrong_cpu: CPU that computed a wrong result, or None.
     """
 
@@ -181,7 +186,7 @@ class CheckedRow:
     def _is_slow_by_quota(self, each: Try) -> bool:
         """Return whether the quota of the control group alone keeps a good node below the bound.
 
-        Then other programs and the number of tries do not matter.
+        If it does, the row is slow, whatever other programs did and however few tries there were.
         """
         if each.quota is None or not self.row.is_cpu:
             return False
@@ -274,10 +279,12 @@ def _class(known: Mapping[str, Any]) -> NodeClass:
 
 
 def choose(rows: Sequence[ClassRow], names: Sequence[str]) -> list[ClassRow]:
-    """Return the rows whose name has all words of one of ``names``; without names the headline rows.
+    """Return the rows that match one of ``names``; without names the headline rows.
+
+    A row matches a name if the name of the row has all its words.
 
     Raises:
-        ConfigError: no row has the words of a name.
+        ConfigError: a name matches no row.
     """
     if not names:
         return [row for row in rows if row.is_headline]
@@ -310,7 +317,8 @@ def _measurable(campaign: Path, rows: Sequence[ClassRow]) -> list[CheckedRow]:
 def plan(rows: Sequence[CheckedRow], seconds: float) -> tuple[list[CheckedRow], float]:
     """Return the rows that can be tried ``TRIES`` times within the time, and the seconds of a try.
 
-    The first row is always tried. Further rows are added in their order, unless a row does not fit.
+    The first row is always tried. Each further row, in the given order, is added if it fits into
+    the time that is left.
 
     Args:
         rows: the rows that this node can measure; at least one.
@@ -487,7 +495,10 @@ def measure(row: ClassRow, kernel: Path, seconds: float, limit_s: float) -> Try:
 
 
 def _quota(row: ClassRow) -> float | None:
-    """Return how many CPUs' time the control group allows; None if that is enough for all threads."""
+    """Return the CPU time that the control group allows, as a number of CPUs.
+
+    The result is None if that is enough for all threads.
+    """
     quota: float | None = job_limits.collect(Host())["cpu_quota"]
     if quota and quota < row.threads:
         return quota
@@ -518,11 +529,11 @@ def _disturbances(
 
 
 def _lowered_clock(limit_hz: float | None, usual_hz: float | None) -> str:
-    """Return words on a clock limit of this node that is below its class's limit; empty if it is not.
+    """Return words on a clock limit of this node that is below the limit of its class; else empty.
 
     Args:
         limit_hz: this node's limit in Hz; None if it is not known.
-        usual_hz: the limit of the class, likewise.
+        usual_hz: limit of the class in Hz; None if it is not known.
     """
     if not limit_hz or not usual_hz or limit_hz >= LOWERED_CLOCK * usual_hz:
         return ""

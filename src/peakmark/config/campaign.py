@@ -280,7 +280,7 @@ def _check_sizes(place: str, part: AnyGrid | ReferenceGrid) -> None:
 
 
 def _check_references(where: str, grid: AnyGrid) -> None:
-    """Check that the references of a grid measure its subsystem, and use the keys that are set for them.
+    """Check that each reference of a grid measures the grid's subsystem and uses its own keys.
 
     Args:
         where: subsystem and number of the grid, such as ``cpu[0]``.
@@ -318,7 +318,7 @@ def _check_references(where: str, grid: AnyGrid) -> None:
 
 
 def _check_auto(where: str, grid: MemoryGrid) -> None:
-    """Check that ``auto`` is a block only of LAT, whose area the node can choose. Errors: ConfigError."""
+    """Check that only LAT, whose area the node can choose, has ``auto`` blocks. Errors: ConfigError."""
     if AUTO in grid.blocks and grid.workloads != ["LAT"]:
         raise ConfigError(
             f"{where}.blocks has {AUTO!r}: only LAT of memory allows it; give sizes, or put LAT into a "

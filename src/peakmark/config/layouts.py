@@ -265,8 +265,8 @@ class Layout(Keys, frozen=True, kw_only=True):
     def called(self, table: Table) -> Table:
         """Return the table with the names of programs and the unit that this layout prints.
 
-        Notes and figures then use the printed names. If layout tables of ``table`` have several units, its
-        unit is kept.
+        Notes and figures then use the printed names. The unit stays that of ``table`` if the layout
+        prints the table in several units.
         """
         printed = [one for one in self.layout_tables if one.of == table.name]
         factor, unit = table.factor, table.shown

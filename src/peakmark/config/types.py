@@ -129,12 +129,13 @@ class ReferenceGrid(Keys, frozen=True, omit_defaults=True):
         nb: hpl: block size NB.
         nodes: hpl: numbers of nodes, such as [1, 2, 4, all], that solve one system together on all
             their cores: the first nodes of each class of equal nodes.
-        memory: hpl: with nodes, share of their memory that the matrix takes, 0.8 for example. Without
-            budget_s it alone decides the problem size.
-        ranks: hpl: with nodes, one process for each socket (default) or core. The BLAS runs threads
-            on the other cores.
+        memory: hpl: with nodes, share of their memory that the matrix takes, 0.8 for example.
+            Without budget_s it alone decides the problem size.
+        ranks: hpl: with nodes, one process for each socket (default) or core. With socket, the BLAS
+            of a process runs a thread on each core of its socket.
         ops: iozone: report operations per second (IOPS and latency).
-        count: ping: number of packets; osu, imb and perftest: number of messages or windows of each size.
+        count: ping: number of packets; osu, imb and perftest: number of messages or windows of each
+            size.
     """
 
     workloads: Words | None = None
@@ -399,23 +400,24 @@ class Campaign(Keys, frozen=True):
         scratch: Directory on the disk to measure. Null: $TMPDIR of the job, else /tmp.
         site: Site file, with facts that no tool can read (datasheet values, memory channels), e.g.
             config/sites/example.yaml.
-        tools_on: Where peakmark looks for the reference tools when it plans: here, if this machine
-            measures, or nodes: all cells are planned, and each node reports the tools it lacks.
+        tools_on: Where peakmark looks for the reference tools. here: on this machine, when it
+            plans. nodes: on each node, when it measures; all cells are planned, and each node
+            reports the tools it lacks.
         tools: Path of a tool that is not on PATH, by instrument name. false or none leaves the tool
             out.
         modules: Environment modules that provide a tool, by instrument name, e.g. {hpl: [gcc/13,
             hpl/2.3]}.
         cpu: Grids of QP HP SP DP FP32 DPMIX FP32MIX QPDOT FP16 BF16DOT QPMM BF16MM.
-        memory: Grids of RS WS RWS RR WR RWR TRIAD LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS NUMA-WS NUMA-LAT.
-            Variants are block (cache), pool (DRAM, streaming stores) and pool-temporal (DRAM,
-            ordinary stores); those of ladders are small and huge (pages).
+        memory: Grids of RS WS RWS RR WR RWR TRIAD LAT C2C LADDER-RS LADDER-LAT LOADED NUMA-RS
+            NUMA-WS NUMA-LAT. Variants are block (cache), pool (DRAM, streaming stores) and
+            pool-temporal (DRAM, ordinary stores); those of ladders are small and huge (pages).
         disk: Grids of WS RS WR RR META. Variants are psync and io_uring-qdN; META has none.
         network: Grids of TCP UDP LAT-TCP LAT-UDP.
-        mpi: Grids of PINGPONG RATE BIRATE MSGRATE ALLREDUCE ALLTOALL BARRIER BCAST. Without a compiler
-            for MPI the campaign has no such rows, and says so.
-        gpu: Grids of FP64 FP32 FP16 INT32 TC-FP64 TC-TF32 TC-FP16 TC-BF16 TC-INT8 TC-FP8 RS WS RWS RWR LINK LAUNCH LADDER-LAT.
-            TC run on the matrix units. A machine without NVIDIA's driver has no such rows; a
-            cluster has them if the site file has gpus.
+        mpi: Grids of PINGPONG RATE BIRATE MSGRATE ALLREDUCE ALLTOALL BARRIER BCAST. Without a
+            compiler for MPI the campaign has no such rows, and says so.
+        gpu: Grids of FP64 FP32 FP16 INT32 TC-FP64 TC-TF32 TC-FP16 TC-BF16 TC-INT8 TC-FP8 RS WS RWS
+            RWR LINK LAUNCH LADDER-LAT. TC run on the matrix units. A machine without NVIDIA's
+            driver has no such rows; a cluster has them if the site file has gpus.
         report: Title, authors, chapters and tables of the report.
     """
 
@@ -737,7 +739,8 @@ class Site(SiteValues, frozen=True, kw_only=True):
             the values above.
         slurm: Options of jobs on this cluster. --default-resources on the command line does the
             same.
-        promise: Rows -> value that each node was promised to reach. Of several rows the best counts.
+        promise: Rows -> value that each node was promised to reach. If several rows match, the best
+            one counts.
     """
 
     schema: Literal[1]

@@ -54,8 +54,8 @@ class Noise:
 
     Attributes:
         during: activity during the cell; None if it took less than 0.1 s.
-        clock_limit_hz: highest clock that governor and firmware allow, of the given CPU that may run slowest; None
-            without cpufreq.
+        clock_limit_hz: highest clock that governor and firmware allow, of the given CPU with the
+            lowest limit; None without cpufreq.
     """
 
     during: Activity | None
@@ -104,14 +104,16 @@ def find_disturbances(
         subsystem: subsystem of the cell.
         near: activity on the node, if it is known.
         far: activity on the server's node of a network cell, if it is known.
-        details: details of a measurement, of which the CPU share and the clocks before and after count.
+        details: details of a measurement. Only the CPU share and the clocks before and after are
+            used.
         is_crowded: whether the cell had more threads than CPUs.
-        spare: number of CPUs that the measurement does not use. It is ignored if threads had to wait
-            for a CPU.
+        spare: number of CPUs that the measurement does not use. It is ignored if threads had to
+            wait for a CPU.
 
     Returns:
-        Code of the row's warning -> its amount, above ``MATTERS``: for ``other-load`` a number of CPUs, for
-        ``clock-moved`` a share of the clock, for ``steal``, ``waited`` and ``hot`` a share of the time.
+        Code of the row's warning -> its amount, above ``MATTERS``: for ``other-load`` a number of
+            CPUs, for ``clock-moved`` a share of the clock, for ``steal``, ``waited`` and ``hot`` a
+            share of the time.
     """
     # Threads that share a CPU by request wait for each other.
     waited = 0.0

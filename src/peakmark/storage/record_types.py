@@ -105,10 +105,11 @@ class RecordContext(DisturbedContext, kw_only=True, omit_defaults=True):
     Attributes:
         io_limits: highest rates that cgroups allow the job on the disk, in B/s and operations per
             second
-        core_to_core_before: s of a cache line from the first CPU to the second before a reference, on a
-            virtual machine; details of peakmark's kernels have their own
-        core_to_core_after: the same after the reference
-        wrong_core: failed attempts: the core that computed a wrong result, by its first CPU
+        core_to_core_before: on a virtual machine, seconds that a cache line takes from the first
+            CPU to the second before a reference tool runs; peakmark's kernels have this time in
+            their details
+        core_to_core_after: the same time after the reference tool has run
+        wrong_core: failed attempts: first CPU of the core that computed a wrong result
         job_log: failed attempts: path of the log of the job that Slurm ended
     """
 

@@ -200,7 +200,7 @@ class Results:
 
     @cached_property
     def node_seconds(self) -> list[int]:
-        """Return for each ended job its number of nodes times its seconds, as Slurm counted them; see ``JOBS``."""
+        """Return nodes x seconds of each ended job, as Slurm counted them in ``JOBS``."""
         counted = []
         with suppress(OSError):
             text = (self.directory / JOBS).read_text(encoding="utf-8", errors="replace")
@@ -230,9 +230,9 @@ class Results:
     def facts_for(self, node: str, host: str | None = None) -> Mapping[str, Any]:
         """Return the facts of the node that measured a row.
 
-        Facts are searched by ``host``, then by the node's name in Slurm without its domain, and then by a host with
-        the name of the node. That comes last, because it may be the host of another node. If none of them has facts
-        but the campaign has the facts of a single machine, these are returned. Otherwise the result is empty.
+        The result is the first of these that exists: the facts of ``host``; of the host whose name
+        in Slurm is ``node`` without its domain; of a host named ``node``, which may be another
+        node; and of the only machine of the campaign. If none exists, the result is empty.
         """
         only: Mapping[str, Any] = {}
         if len(self.facts) == 1:

@@ -54,13 +54,14 @@ class Coverage:
     Attributes:
         subsystem: subsystem of the rows.
         workloads: workloads of the rows.
-        variants: variants of the rows; empty for any variant. By default, rows have no variant (``""``).
+        variants: variants of the rows; empty if the program measures any variant. The default,
+            ``("",)``, means rows without a variant.
         cell: workload of the cell that measures all these workloads in one execution. None if each
             workload has a separate cell.
-        per_block: whether each block size needs a separate execution. If not, one execution serves the
-            rows of all block sizes.
-        per_concurrency: whether each concurrency needs a separate execution. If not, the program runs only
-            at concurrency 1.
+        per_block: whether each block size needs a separate execution. If not, one execution serves
+            the rows of all block sizes.
+        per_concurrency: whether each concurrency needs a separate execution. If not, the program
+            runs only at concurrency 1.
     """
 
     subsystem: str
@@ -72,7 +73,10 @@ class Coverage:
 
     @property
     def of_cells(self) -> tuple[str, ...]:
-        """Return the workloads that a cell may have to measure these rows: only ``cell``, such as ``ALL``, if it is set."""
+        """Return the workloads of the cells that measure these rows.
+
+        With ``cell``, such as ``ALL``, this is the only workload.
+        """
         return (self.cell,) if self.cell else self.workloads
 
 
@@ -428,7 +432,8 @@ class Instrument:
         Args:
             cell: the cell.
             argv: program and arguments.
-            seconds: expected seconds, from which the timeout follows; 0 for those of the cell's estimate.
+            seconds: expected seconds, from which the timeout follows; 0 to use the estimate of the
+                cell.
             more: further attributes of ``Command``.
         """
         limit = timeout(seconds or self.estimate(cell).seconds)

@@ -496,7 +496,8 @@ class Kernel(Instrument):
     def parsed(self, cell: Cell, output: Output, *rows: Measurement) -> Parsed:
         """Return ``rows`` together with the version and the warnings that the kernel printed.
 
-        Without ``rows``, the only measurement is that of the cell's row, with the kernel's value and all details.
+        Without ``rows``, the only measurement is the kernel's value for the row of the cell, with
+        all details.
         """
         metric = next(iter(metrics(cell.subsystem, cell.workload)))
         # An output without a value is an error, also if its rows are given.
@@ -560,9 +561,9 @@ def clock_s(cell: Cell, key: str, warmup: float) -> float:
 
 
 def details(output: Output) -> dict[str, Any]:
-    """Return the details of a kernel's value: all scalars in its output except those that records keep apart.
+    """Return the details of a kernel's value: all scalars in its output, except ``_SHARED`` keys.
 
-    Those are ``_SHARED``, such as the version and the value itself.
+    Records keep these keys, such as the version and the value itself, in other places.
     """
     return {
         name: value
@@ -604,8 +605,8 @@ def percentile_times(counts: Counter[int], shares: Sequence[float]) -> list[floa
         shares: shares of all operations, between 0 and 1, ascending.
 
     Returns:
-        A time for each share. A share is left out if no operation took longer than its time, because
-        that time would only be the maximum.
+        A time for each share. The times of the highest shares are left out if they would be the
+            longest time of all operations.
     """
     buckets = sorted(counts)
     # Number of operations up to the end of each bucket.

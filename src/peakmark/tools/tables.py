@@ -132,7 +132,7 @@ class Table:
     def unsized(self) -> str:
         """Return the text for an unknown block: empty, but ``auto`` in the table of LAT.
 
-        There the block is the area, which each node chooses when it measures.
+        The block of LAT is the size of its area, which each node chooses when it measures.
         """
         return "auto" if self.name == "memory_latency" else ""
 

@@ -39,7 +39,10 @@ LAUNCHERS_MIN = 3
 There are four launchers. Each may hang for half a minute, and takes time to end.
 """
 UNCOMPILED = "missing" if resources.IS_CHECKOUT else "note"
-"""Mark of a missing kernel. In an installation from a wheel it is a note, as the first run compiles it."""
+"""Mark of a missing kernel: in an installation from a wheel only a note.
+
+The first run from a wheel compiles the kernels.
+"""
 Finding = tuple[str, str, str]
 """Mark (ok, note, missing or broken), subject and text."""
 
@@ -134,7 +137,7 @@ def ways(instrument: Instrument) -> Iterator[tuple[str, str]]:
 
 
 def _toolchain(kernels: Path) -> Iterator[Finding]:
-    """Yield the instruction sets without which the kernels were built, with the reasons."""
+    """Yield each instruction set that the kernels were built without, with the reason."""
     left_out = software.collect_build(Host(), kernels)["left_out"] or {}
     for isa, why in left_out.items():
         text = f"the kernels were built without {isa} ({why}); a newer compiler and assembler can, then peakmark run -- kernels"

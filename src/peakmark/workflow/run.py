@@ -134,8 +134,9 @@ class Run:
     def lost(self) -> list[str]:
         """Return the outputs of jobs with missing cells, if the campaign already has rows.
 
-        Snakemake does not notice a lost record if newer tables depend on it. Without rows it makes every
-        record anyway, and planning ten thousand of them twice would take a tenth longer.
+        Snakemake does not notice that a record is lost if the tables made from it exist. Without
+        rows Snakemake makes every record anyway, and the result is empty: stating ten thousand
+        outputs a second time would make planning take a tenth longer.
         """
         if not (self.plan.directory / ROWS).exists():
             return []
@@ -161,7 +162,10 @@ class Run:
         return self.plan.jobs[self.name_of(wildcards)]
 
     def output(self, name: str) -> str:
-        """Return the output of a job: the record of its only cell, or the file that ends a job of several."""
+        """Return the output of a job: the record of its only cell, or the job's own output file.
+
+        A job that may have several cells writes its file when all its cells are measured.
+        """
         if self.plan.is_grouped:
             return str(job.output_path(self.plan.directory, name))
         return f"{self.folder}/cells/{name}.json"
@@ -227,9 +231,10 @@ class Run:
 
     @property
     def priority(self) -> Callback | int:
-        """Return the priority of a job, with which Snakemake keeps the plan's order: a function of its wildcards.
+        """Return a function of a job's wildcards that returns its priority.
 
-        On a cluster the priority is 0 if peakmark's executor submits the jobs: its queue keeps the order.
+        With these priorities Snakemake keeps the order of the plan. If peakmark's executor submits
+        the jobs, its queue keeps the order, and the result is 0.
         """
         if self.has_queue:
             return 0

@@ -198,7 +198,7 @@ def lock(directory: Path) -> int:
 # -- records of earlier runs
 
 ASK_S = 20
-"""Seconds that nodes that are idle in Slurm may take to start the job that asks for their tools."""
+"""Seconds within which idle nodes must start the job that asks for their tools."""
 Tools = dict[str, Tool | None]
 """Name of a tool -> its path and version; None if it is absent."""
 
@@ -223,10 +223,10 @@ def survey(results: Results) -> dict[str, Finding]:
 def other_tools(
     plan: Plan, findings: Mapping[str, Finding], overrides: Mapping[str, str]
 ) -> dict[str, Finding]:
-    """Return cell id -> new finding, for cells that were not possible and may be possible now.
+    """Return cell id -> new state of its record, for impossible cells that may be possible now.
 
-    These are the cells of a reference tool that has been installed or replaced on their node, and the cells that
-    were tried with other settings of MPI than the site file has now.
+    A cell may be possible now if its reference tool has been installed or replaced on its node, or
+    if the MPI settings of the site file have changed.
 
     Args:
         plan: the plan of the campaign.

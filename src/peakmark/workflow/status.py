@@ -141,7 +141,7 @@ def describe(campaign: Results, only_failed: bool = False, ending: Ending = "") 
 
 
 def _failures(standings: Iterable[Standing]) -> dict[str, list[Failure]]:
-    """Return reason -> failures of the failed cells that have it. See ``Failure.shared`` for the reason."""
+    """Return reason (``Failure.shared``) -> the failures with this reason, of failed cells."""
     by_reason: dict[str, list[Failure]] = {}
     for one in standings:
         if one.failure and one.state == "failed":
@@ -177,7 +177,7 @@ def _jobs(
 def collect_report(campaign: Path, *, keep: bool = True) -> ReportContent:
     """Draw the figures of a campaign, and return the content of its report.
 
-    Without ``keep``, or if the campaign cannot be written to, such as an archive, its folder keeps nothing.
+    The campaign's folder stays unchanged without ``keep``, or if it cannot be written to.
 
     Raises:
         RecordError: the folder holds no campaign, or a record is damaged.
@@ -336,7 +336,7 @@ def _counts(standings: Sequence[Standing]) -> tuple[list[str], dict[str, list[in
 # -- of the run of this process
 
 PACE_WEIGHT_JOBS = 10
-"""Number of ended jobs at which their pace weighs as much as the estimates."""
+"""Number of ended jobs from which on their pace counts more than the expected times."""
 
 
 class Progress:
@@ -359,12 +359,12 @@ class Progress:
         self._ended = 0
 
     def start(self) -> None:
-        """Start the clock, when the first job measures: the wait before does not predict the time left."""
+        """Start the clock when the first job measures: the wait before predicts nothing."""
         if self._started is None:
             self._started = time.monotonic()
 
     def finish(self, output: str) -> None:
-        """Count a job, named by its output file, as ended: it is no longer ahead."""
+        """Remove an ended job, named by its output file, from the jobs that are still to come."""
         seconds = self._remaining.pop(output, None)
         if seconds is not None:
             self._expected_of_ended += seconds

@@ -1,8 +1,9 @@
 """hpcc, whose benchmark of latency and bandwidth (b_eff) has a ping-pong of 8 B between two nodes.
 
-hpcc always runs all its tests, which end within seconds for a small matrix. Each of the two ranks starts the
-ping-pong once, and the value is the mean of both latencies, each the best of five measurements of eight round
-trips. hpcc's bandwidths are in no row: it has one message of 2,000,000 B under way, and RATE has 64.
+hpcc always runs all its tests, which end within seconds for a small matrix. Each of the two ranks
+starts the ping-pong once, and the value is the mean of both latencies, each the best of five
+measurements of eight round trips. The bandwidths that hpcc measures are in no row. hpcc sends one
+message of 2,000,000 B at a time, and mpibench's RATE has 64 messages under way at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from peakmark.tools.programs import hpl, mpibench, osu
 
 
 class Hpcc(osu.Osu):
-    """hpcc, whose value is half a round trip, as mpibench's."""
+    """hpcc. Like mpibench, it states the latency as half a round trip."""
 
     name = "hpcc"
     rows = (Coverage("mpi", ("PINGPONG",), variants=("2-nodes",), per_block=False),)

@@ -269,15 +269,18 @@ def node_bytes(cell: Cell) -> int:
 
 
 def _places(cell: Cell) -> list[str]:
-    """Return a text for each process on a node: its CPUs, such as ``0,1``.
+    """Return the CPUs of each process on a node, each as a text such as ``0,1``.
 
-    If HPL runs as one process, the only text is empty.
+    If HPL runs as one process, the result is one empty text.
     """
     return str(cell.options.get("cpus") or "").split(":")
 
 
 def _threads(places: list[str]) -> int:
-    """Return the number of threads that the BLAS of each process runs: the CPUs of the process with the fewest."""
+    """Return the number of threads that the BLAS of each process runs.
+
+    It is the number of CPUs of the process with the fewest CPUs.
+    """
     return min(place.count(",") + 1 for place in places)
 
 

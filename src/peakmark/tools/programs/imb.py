@@ -25,9 +25,12 @@ BENCHMARKS = {
 }
 """Workload -> the benchmark that measures it. Uniband and Biband have 64 messages under way."""
 _HEADINGS = {"latency": "t_max[usec]", "throughput": "Mbytes/sec", "message_rate": "Msg/sec"}
-"""Metric -> heading of the column that has it. Only the column of PINGPONG's latency has another heading."""
+"""Metric -> heading of the column that has it.
+
+Only the latency of PINGPONG is in a column with another heading.
+"""
 _END = "# All processes entering MPI_Finalize"
-"""Last line of a whole output."""
+"""Last line of a complete output."""
 
 
 class Imb(osu.Osu):

@@ -61,7 +61,11 @@ _WORKLOADS = {
     "RR": ("random read", ""),
     "WR": ("random write", ""),
 }
-"""Workload -> (phase whose rate is its value, phase whose rate its details keep; empty for none)."""
+"""Workload -> its phase, and a phase for the details of the measurement.
+
+The rate of the first phase is the measured value. The rate of the second one is kept in the
+details; it is empty for workloads without a second phase.
+"""
 _CHILDREN = re.compile(
     r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$",
     re.MULTILINE,
@@ -200,12 +204,13 @@ def _single(text: str, cell: Cell) -> Output:
 
 
 def _several(text: str, cell: Cell) -> Output:
-    """Parse the output of a run with several processes, and return column of ``_single`` -> value as text.
+    """Parse the output of a run with several processes into column of ``_single`` -> value as text.
 
     The values are those of the lines ``Children see throughput``.
 
     Raises:
-        ParseError: a line is for another number of processes, unit or phase than those of the cell.
+        ParseError: a line has another number of processes or another unit than the cell, or an
+            unknown phase.
     """
     phases = Output("IOZone", {})
     wanted = (str(cell.concurrency), "kB")

@@ -39,7 +39,10 @@ A peakflops kernel loads once per 15 to 30 operations.
 _STARTUP_S = 1.1
 """Seconds that likwid-bench takes to start, one of them to calibrate its clock."""
 _SHORT_S = 0.1
-"""Shortest run, in seconds, whose rate is reliable, and shortest pass of which two passes are enough."""
+"""Shortest run, in seconds, with a reliable rate.
+
+If even a single pass takes longer, two passes are enough.
+"""
 # A line with a result: its name and its value.
 _LINE = re.compile(r"^([A-Z][A-Za-z()/ .]*?):\s+(\S+)(?: sec)?$", re.MULTILINE)
 _RULE = "-" * 80  # the last line of the output
@@ -94,7 +97,8 @@ _ISAS = (
 )
 """Instruction sets, the fastest first.
 
-Kernels for SVE are left out: the operations that each counts are right for one length of vectors only.
+Kernels for SVE are left out, because each counts its operations for one vector length, and the
+count is wrong on CPUs with another.
 """
 
 

@@ -24,7 +24,10 @@ BETWEEN_TWO = ("PINGPONG", "RATE", "BIRATE")
 BLOCK_MAX = 1 << 30
 """Largest message, in bytes (src/kernels/mpi/exchange.h)."""
 LONGEST_WAIT = 10.0
-"""Timeout of the ranks, as a multiple of the launcher's, which a busy machine extends by as much."""
+"""Timeout of the ranks, as a multiple of the timeout of their launcher.
+
+A busy machine extends the timeout of the launcher by at most this factor.
+"""
 START_S = 4.5
 """Seconds that a slow cluster needs to start and end the ranks, and to try the start before the first cell.
 
@@ -45,7 +48,12 @@ class MpiBench(common.Kernel):
     rows = (Coverage("mpi", WORKLOADS["mpi"], variants=()),)
 
     def find(self, path: str) -> Tool:
-        """Return the kernel with its version. Errors: Unavailable, as a node may lack the MPI library."""
+        """Return the kernel with its version.
+
+        Raises:
+            Unavailable: the kernel does not start, for example because the node lacks the MPI
+                library.
+        """
         # Skip ``Kernel.find``, whose error would ask the user to compile the kernel again.
         return super(common.Kernel, self).find(path)
 

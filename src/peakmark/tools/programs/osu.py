@@ -1,7 +1,7 @@
 """OSU Micro-Benchmarks, which measure MPI. Each workload has its own program (releases 5 to 7).
 
-One execution measures all message sizes, which are powers of two. The time of a message is half a round
-trip, as mpibench's.
+One execution measures all message sizes, which are powers of two. Like mpibench, they state the
+time of a message as half a round trip.
 """
 
 from __future__ import annotations

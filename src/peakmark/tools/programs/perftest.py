@@ -1,10 +1,10 @@
 """perftest, which measures the InfiniBand or RoCE adapters of two nodes without an MPI library.
 
-``ib_send_lat`` sends a message to and fro: its latency is the mean of half a round trip, without the two
-longest. ``ib_write_bw`` writes in one direction, with as many messages under way as RATE of mpibench, 64:
-``MB/sec``, which newer releases write ``MiB/sec``, are 2^20 B/s. Source: perftest_parameters.c and
-perftest_resources.c in https://github.com/linux-rdma/perftest, and the outputs in its issues 65 and 234 and in issue
-9590 of https://github.com/openucx/ucx.
+``ib_send_lat`` sends a message to and fro. Its latency is half the mean round trip, without the two
+longest round trips. ``ib_write_bw`` writes in one direction, with 64 messages under way, like RATE
+of mpibench. Its ``MB/sec``, or ``MiB/sec`` in newer releases, means 2^20 B/s. Source:
+perftest_parameters.c and perftest_resources.c in https://github.com/linux-rdma/perftest, and the
+outputs in its issues 65 and 234 and in issue 9590 of https://github.com/openucx/ucx.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ _TABLES = {
 }
 """Workload -> pattern of the table with the result, up to the line below it: size in bytes, and value."""
 _LEAST, _MOST = 1000, 100_000
-"""Fewest and most messages, without the option ``count``."""
+"""Fewest and most messages that are sent if the configuration sets no ``count``."""
 _BYTES = 4 << 30
-"""Bytes from which the number of messages follows, within these bounds: 0.3 s of RATE at 100 Gbit/s."""
+"""Bytes to send in all, from which the number of messages follows: 0.3 s at 100 Gbit/s.
+
+``_LEAST`` and ``_MOST`` limit this number.
+"""
 _SLOWEST_ADAPTER = 1.25e9
 """Speed in B/s of the slowest adapter for which times are estimated: 10 Gbit/s."""
 

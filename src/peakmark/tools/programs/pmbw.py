@@ -52,7 +52,7 @@ _START_S = 0.2
 _FILL_RATE = 2e9
 """Rate in B/s at which one thread fills the memory on a slow machine."""
 _SECONDS_PER_ROUTINE = 2.0
-"""Seconds of a routine, which pmbw first tries, then runs for 1 to 1.5 s."""
+"""Seconds that pmbw spends on a routine: a trial run, then the measured run of 1 to 1.5 s."""
 
 # Kinds of routines: how the names of their routines begin. CHASE is a single routine.
 READ, WRITE, CHASE = "ScanRead", "ScanWrite", "PermRead64SimpleLoop"
@@ -170,9 +170,10 @@ def area_of(cell: Cell) -> int:
 
 
 def memory_for(area: int, threads: int) -> int:
-    """Return the power of two in bytes that pmbw must allocate so that it does not skip ``area``.
+    """Return the bytes of memory, a power of two, that pmbw needs to measure ``area``.
 
-    ``-M`` allocates the largest power of two below its argument, so callers pass one byte more.
+    With less memory pmbw would skip this size. The option ``-M`` allocates the largest power of two
+    below its argument, so callers pass one byte more.
     """
     # A thread's part in bytes: both divisions round up. The parts begin at least _SPACING apart.
     share = -(-area // threads // _STRIDE) * _STRIDE

@@ -166,7 +166,7 @@ def _cost_of_cpu_pairs(cell: Cell) -> Cost:
 
 
 def _cost_of_numa_pairs(cell: Cell) -> Cost:
-    """Return the cost of a NUMA matrix for ``MOST_NUMA_PAIRS``: the pairs of the node are not known here."""
+    """Return the cost of a NUMA matrix with ``MOST_NUMA_PAIRS`` pairs of NUMA nodes."""
     pairs_s = max(common.seconds_of(cell), MOST_NUMA_PAIRS * NUMA_PAIR_S)
     memory = pool_of(cell)
     fixed_s = START_S + common.warmup_of(cell, WARMUP_S) + pairs_s
@@ -175,9 +175,10 @@ def _cost_of_numa_pairs(cell: Cell) -> Cost:
 
 
 def _cost_of_loaded(cell: Cell) -> Cost:
-    """Return the cost of LOADED, which measures the latency at several rates of traffic, for several mixes.
+    """Return the cost of LOADED, which measures the latency for several mixes and rates of traffic.
 
-    A mix is a percentage of reads in the traffic. Of each mix, one more latency is measured without traffic.
+    A mix is a percentage of reads in the traffic. For each mix, the latency without traffic is
+    measured too.
     """
     # rambench divides the cell's time in the same way.
     points = MIXES * (1 + RATES)
