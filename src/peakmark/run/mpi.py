@@ -63,7 +63,7 @@ The launcher then belongs to another MPI library than the program. The messages 
 mpibench, OSU, HPL, IMB and Open MPI.
 """
 _NOT_STARTED = re.compile(r"task \d+ launch failed|launch for StepId=\S+ failed")
-"""Messages of srun if it started no ranks. Some of its releases then end with the exit code 0."""
+"""Messages of srun if it started no ranks. Some releases of srun then end with exit code 0."""
 _REASONS = (
     r"^mpibench: .",
     r"tasks? [\d,-]+: (?!Exited|Terminated)|signal \d|Killed|KILLED",
