@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_690,
     "machine": 9_190,
     "plan": 8_370,
-    "rows": 23_260,
+    "rows": 23_280,
     "slurm": 4_610,
     "run": 11_170,
     "storage": 2_940,

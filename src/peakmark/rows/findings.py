@@ -54,12 +54,16 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
             *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
             *block_dependence(calm),
             *shares(labels.table, rows),
-            *link_sentences(frames, labels),
         ]
+        # With many nodes, these sentences are about one of them.
+        nodes = rows["node"].unique()
+        is_one = len(nodes) == 1 and nodes[0] != "any"
+        where = f"On {node_or_link(nodes[0])}: " if is_one else ""
         for line in found:
-            # A finding on a link names no points.
-            points = json.dumps([*line.get("points", [])], ensure_ascii=False)
-            lines.append({"table": name, **line, "points": points})
+            points = json.dumps([*line["points"]], ensure_ascii=False)
+            lines.append({"table": name, **line, "points": points, "text": where + line["text"]})
+        for line in link_sentences(frames, labels):
+            lines.append({"table": name, **line, "points": "[]"})
     for note in placements.describe(frames):
         lines.append({"topic": "Placements", "text": note.full_sentence})
     return schema.typed("findings", pd.DataFrame(lines))
@@ -70,9 +74,9 @@ def labelled_tables(rows: pd.DataFrame, layout: Layout | None) -> Tables:
     tables = {}
     for name, every in rows.groupby("table", sort=False):
         table, shown = BY_NAME[str(name)], every
-        # With many nodes, the sentences are about a typical one, without its name.
+        # With many nodes, the sentences are about a typical one.
         if shown["node"].nunique() > MANY:
-            shown = rows_of_typical_node(shown).assign(node="any")
+            shown = rows_of_typical_node(shown)
         # A layout may show only some of the programs.
         if layout and layout.programs_of(table):
             shown = shown[shown["is_own"] | shown["instrument"].isin(layout.programs_of(table))]
