@@ -318,7 +318,7 @@ def _check_references(where: str, grid: AnyGrid) -> None:
 
 
 def _check_auto(where: str, grid: MemoryGrid) -> None:
-    """Check that only LAT has the block ``auto``: a node can choose its area. Errors: ConfigError."""
+    """Check that only LAT has the block ``auto``: nodes choose its area. Errors: ConfigError."""
     if AUTO in grid.blocks and grid.workloads != ["LAT"]:
         raise ConfigError(
             f"{where}.blocks has {AUTO!r}: only LAT of memory allows it; give sizes, or put LAT into a "
