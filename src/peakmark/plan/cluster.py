@@ -351,7 +351,8 @@ def _equal_nodes(
     nodes: Iterable[slurm.Node], measured: Mapping[str, tuple[str, str]]
 ) -> Iterable[list[slurm.Node]]:
     """Return the nodes in groups of equal ones. The arguments are those of ``_node_classes``."""
-    # Measured nodes come first, so that the others join their groups. Among both, the smallest nodes come first.
+    # Measured nodes come first, so that the others join their groups. Among both, the smallest nodes come
+    # first: the memory of a group's first node is the least that its nodes have.
     in_order = sorted(nodes, key=attrgetter("cpus", "memory"))
     in_order.sort(key=lambda node: short_name(node.name) not in measured)
     # Properties of the first node of a group -> the nodes of the group.

@@ -85,10 +85,11 @@ def add_bands(runs: pd.DataFrame, virtual: Collection[str]) -> pd.DataFrame:
 
 
 def find_bands(runs: pd.DataFrame) -> pd.Series:
-    """Return for each run that began and ended in one band the median time of this band, s.
+    """Return the band of each run: the median core-to-core time, in s, of one placement of the CPUs.
 
-    The time is empty for a band with few runs. It is also empty for a band that is wide and slower
-    than the most frequent band, because something else made its times longer.
+    The time is empty for a run whose two readings lie in different bands, and for a band with few
+    runs. It is also empty for a band that is wide and slower than the most frequent band, because
+    something else made its times longer.
 
     Args:
         runs: the runs of two CPUs of a host.

@@ -200,7 +200,7 @@ class Results:
 
     @cached_property
     def node_seconds(self) -> list[int]:
-        """Return nodes x seconds of each ended job, as Slurm counted them in ``JOBS``."""
+        """Return nodes x seconds of each ended job, as ``JOBS`` has them from Slurm."""
         counted = []
         with suppress(OSError):
             text = (self.directory / JOBS).read_text(encoding="utf-8", errors="replace")

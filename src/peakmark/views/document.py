@@ -340,7 +340,7 @@ def parse_markdown(text: str, name: str) -> list[Node]:
 
 
 def without_empty_sections(blocks: Sequence[Node]) -> list[Node]:
-    """Return the blocks without headings of empty sections.
+    """Return all blocks but the headings of empty sections.
 
     A section is empty if the next block is a heading of the same or a higher rank, or if none follows.
     """

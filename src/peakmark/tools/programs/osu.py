@@ -178,7 +178,7 @@ class Osu(Instrument):
         return Cost(
             fixed_s=mpibench.START_S,
             work_s=10.0,  # of all programs, besides the time on the wire between nodes
-            wire_bits=bits * _share(cell),
+            wire_bits=bits * _share(cell),  # of the usual number of messages
             memory_bytes=memory,
         )
 
