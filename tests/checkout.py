@@ -17,7 +17,7 @@ LEFT_OUT = (
     ".git", ".venv*", ".snakemake", ".hypothesis", ".*_cache",
     "results", "build", "tests", "__pycache__",
 )  # fmt: skip
-OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "fuzz")
+OTHER_BUILDS = ("tests", "address", "thread", "aarch64", "riscv64", "fuzz")
 """What test-kernels leaves with the kernels: much, and needed by no checkout."""
 
 TINY: dict[str, Any] = {
