@@ -118,7 +118,8 @@ _STATES = {True: "enabled", False: "disabled", None: ""}
 def settings_of(facts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield a node and a sentence for each setting in which nodes with the same model of processor differ.
 
-    The sentence is about all nodes with this model, which may be in different classes. The node is the first of them.
+    The sentence is about all nodes with this model, which may be in different classes. The node is
+    the first with this model. Nodes whose model is unknown are compared as if they had one model.
 
     Args:
         facts: node -> facts of the node, for all nodes. Unknown facts count as equal.

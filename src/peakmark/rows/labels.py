@@ -259,7 +259,7 @@ def with_medians(own: pd.DataFrame) -> pd.DataFrame:
       nodes at one place, which is a point without its node.
     - ``median_of_nodes``: median of the values of the group.
     - ``behind``: share by which the value is worse than this median. A slow row keeps the
-      share with which it was judged: behind the bulk of its class (``fleet.CUT``).
+      share it was judged by, which is measured against the bulk of its class (``fleet.CUT``).
     """
     # Number the groups: class by class, and in a class in the order of the rows.
     in_order = own[["node_class", "place"]].sort_values("node_class", kind="stable")

@@ -133,15 +133,16 @@ def distance_of(band: float | None) -> str:
 
 
 def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add ``is_usual``: whether a run has an undisturbed value that was measured in the usual band.
+    """Add ``is_usual``: whether a run's undisturbed value may be compared with those of the usual band.
 
     A band (column ``band``) is one placement of the CPUs, known by a core-to-core time. The usual
-    band of a row on a host is the one with the most runs of the row. Among equally frequent bands,
-    these decide in turn: no cause of disturbance, more of the CPUs' time for the threads (in
-    tenths), more runs of all rows on the host, a shorter time.
+    band of a row on a host is the one with the most undisturbed runs of the row. Among equally
+    frequent bands, these decide in turn: no run with ``causes``, a higher mean share of the CPUs'
+    time (rounded to tenths), more undisturbed runs of all rows on the host, a shorter time.
 
-    All undisturbed values of a row are usual if it has no band, or if all are within
-    ``UNCHANGED_WITHIN`` of the median of the usual band: then bands make no difference to the row.
+    The values in the usual band are usual. All undisturbed values of a row are usual if the row has
+    no band, or if those outside the usual band are within ``UNCHANGED_WITHIN`` of its median: then
+    bands make no difference to the row.
     """
     # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
