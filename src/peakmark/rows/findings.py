@@ -48,11 +48,10 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
     compared = compare(tables, layout)
     lines: list[dict[str, Any]] = []
     for name, (labels, rows) in tables.items():
-        calm = rows[is_calm(rows)]
         found = [
             *extremes(labels, rows),
             *comparisons.sentences(labels.table, compared.get(name, NO_PAIRS)),
-            *block_dependence(calm),
+            *block_dependence(rows),
             *shares(labels.table, rows),
         ]
         # With many nodes, these sentences are about one of them.
@@ -291,9 +290,11 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
     Rows that differ in their block size alone have a factor: the highest of their values divided by
     the lowest. A workload clearly depends most if each of its factors is above all factors of other
-    workloads.
+    workloads. A wrong or disturbed row may hide such a factor, so that there is no sentence.
     """
     own = rows[rows["is_own"]].dropna(subset="block_bytes")
+    if not is_calm(own).all():
+        return
     same = ["of_workload", "node", "variant", "concurrency", "band"]
     values = own.groupby(same, dropna=False)["value"]
     has_several = values.size().gt(1)
@@ -303,10 +304,8 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     others = ranked["max"].iloc[1:].max()
     if len(ranked) > 1 and ranked["min"].iloc[0] > others:
         most, range_of_most = str(ranked.index[0]), ranked.iloc[0]
-        text = (
-            f"{most} depends most on the block size: its highest value is {times(range_of_most)} its"
-            f" lowest, and for other workloads at most {times(pd.Series([others]))}."
-        )
+        highest = f"its highest value is {times(range_of_most)} its lowest"
+        text = f"{most} depends most on the block size: {highest}."
         yield {
             "topic": "Block size",
             "points": own.loc[own["of_workload"].eq(most), "point"],

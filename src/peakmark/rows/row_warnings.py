@@ -224,12 +224,12 @@ def above_limit(point: MeasuredPoint) -> Messages:
 def row_placements(point: MeasuredPoint) -> Messages:
     """Report the placement of the CPUs in each row that has one; runs of other placements were left out."""
     for instrument, measured in point.measured.items():
-        band = measured.row.band
-        if distance := distance_of(band):
+        if distance := distance_of(measured.row.band):
             # Runs are left out for their placement, or because they are above the limit.
             others = sum(not run.above_limit for run in point.left_out[instrument])
             trust = trust_of(others, measured.row.n + others)
-            yield message("placement", trust, about=instrument, time=band, distance=distance)
+            case = "others" if others else ""
+            yield message("placement", trust, case=case, about=instrument, distance=distance)
 
 
 def check_messages(point: MeasuredPoint) -> Messages:

@@ -40,7 +40,7 @@ MOST_IN_SMALL = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
 SMALL_SIDE = 2.1
 """Height of a heat map of few nodes, in inches."""
-NEAR = 0.4
+NEAR = 0.8
 """Roofs of a roofline that differ by at most this share are near: their names would overlap."""
 MOST_NUMBERS = 10
 """A heat map with at most this many CPUs or nodes on a side has a number in each field."""

@@ -120,6 +120,19 @@ def test_a_sentence_names_the_points_that_disturbances_leave(tmp_path):
     assert text == "INT32 is 4 times as fast as FP64 with 1 thread."
 
 
+@pytest.mark.parametrize(("share", "count"), [(1.0, 1), (0.5, 0)])
+def test_no_workload_depends_most_on_the_block_size_if_a_row_was_disturbed(tmp_path, share, count):
+    records = []
+    for name, rates in (("RWS", {1024: 1e9, 1 << 20: 9e9}), ("RWR", {1024: 1e9, 1 << 20: 2e9})):
+        for block, rate in rates.items():
+            values = [rate * factor for factor in SPREAD]
+            details = {"cpu_share": share if rate == 2e9 else 1.0}
+            place = {"variant": "pool", "block": block, "details": details}
+            records += make.runs("rambench", name, *values, **place)
+    found = make.frames(tmp_path / "c", records).findings
+    assert found["text"].str.contains("depends most").sum() == count
+
+
 # -- sentences
 
 
