@@ -14,7 +14,7 @@ from peakmark.catalogue import count_of_nodes
 from peakmark.config.layouts import Drawing, Layout
 from peakmark.messages import captions, message
 from peakmark.rows import schema
-from peakmark.rows.labels import Labels, labels_of, table_of
+from peakmark.rows.labels import Labels, labels_of, table_of, with_medians
 from peakmark.rows.schema import CampaignFrames, is_pair, may_be_one, shows_link
 from peakmark.tools.tables import BY_NAME, Table
 from peakmark.views.table import Line, is_many, rows_of
@@ -196,9 +196,7 @@ def usual_figures(
             # Strips and distances of nodes are drawn from rows of peakmark's kernel: references alone have none.
             drawn = shown if shown["is_own"].any() else shown.head(0)
             if is_many(frames):
-                # A single node has no distance from others.
-                nodes = drawn.groupby("place")["node"].transform("nunique")
-                yield name, "nodes", drawn[nodes.gt(1)]
+                yield name, "nodes", compared_nodes(drawn)
             else:
                 yield f"{name}_strip", "strip", drawn
                 yield name, "panels", shown if is_swept(shown).any() else shown.head(0)
@@ -221,6 +219,12 @@ def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]
         return [(table.name, single)]
     is_cache = is_cached(single)
     return [(f"{table.name}_pool", single[~is_cache]), (f"{table.name}_block", single[is_cache])]
+
+
+def compared_nodes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of nodes that have others to compare with, as ``labels.with_medians`` returns them."""
+    usable = with_medians(rows[rows["is_own"]])
+    return usable[usable.groupby("group")["node"].transform("size").gt(1)]
 
 
 def has_limits(rows: pd.DataFrame) -> bool:

@@ -344,7 +344,7 @@ def overview(frames: CampaignFrames) -> dict[str, str] | None:
             return None
         return {"name": ROOFLINE, "caption": caption(ROOFLINE)}
     for _, rows in score_card.rows_of_headlines(frames):
-        if rows.loc[is_usable(rows), "node"].nunique() > 1:
+        if len(pictures.compared_nodes(rows)):
             return {"name": FLEET, "caption": caption(FLEET)}
     return None
 

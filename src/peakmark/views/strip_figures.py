@@ -19,11 +19,11 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from peakmark.formatting import counted, size
 from peakmark.rows import schema
-from peakmark.rows.labels import Labels, with_medians
+from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.views import figure_style, score_card
 from peakmark.views.panel_figures import variant_name
-from peakmark.views.pictures import Picture, has_limits
+from peakmark.views.pictures import Picture, compared_nodes, has_limits
 from peakmark.views.table import Line
 
 HEIGHT, AXIS = 0.13, 0.2
@@ -219,12 +219,11 @@ def plot_nodes(picture: Picture) -> Figure | None:
 
 
 def with_distances(frames: CampaignFrames, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of nodes that have others to compare with, see ``labels.with_medians``.
+    """Return the rows of ``pictures.compared_nodes``, with ``kind``.
 
     ``kind`` is ``slow`` for slow nodes, for slow pairs, and for the pairs of a node with slow links.
     """
-    usable = with_medians(rows[rows["is_own"]])
-    compared = usable[usable.groupby("group")["node"].transform("size").gt(1)]
+    compared = compared_nodes(rows)
     is_slow = compared["is_slow"]
     names = "+" + compared["node"] + "+"
     for part in schema.lines(frames.fleet[frames.fleet["table"].ne("")]):

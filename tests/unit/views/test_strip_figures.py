@@ -1,5 +1,7 @@
 """Rows as lines of dots: shares of the limit with bars, and every run in the colour of its round."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
@@ -8,7 +10,7 @@ from tests.unit.views.drawn import draw
 
 from peakmark.rows import build
 from peakmark.storage.results import Results
-from peakmark.views import figures, fleet_report, strip_figures
+from peakmark.views import figures, fleet_report, sections, strip_figures
 
 
 def dots_of(axis):
@@ -72,7 +74,14 @@ def test_rows_of_any_node_have_no_class_and_no_dot_and_slow_pairs_are_open(tmp_p
     (axis,) = strip_figures.plot_fleet(frames).axes
     # FP64 of four nodes, then TCP and its round trip of six pairs: three pairs have slow links.
     assert [len(dots.get_offsets()) for dots in axis.collections] == [3, 1, 3, 3, 3, 3]
+    # The rows of DRAM of all nodes are wrong: the report looked for a figure that nobody had drawn.
     drawn = {name for name, _ in figures.drawn_figures(frames, None)}
-    assert "memory_throughput_nodes" not in drawn
+    listed = {picture.name for picture in figures.figures_of(frames, None)}
+    assert drawn == listed | {"fleet"} and "memory_throughput_pool" not in drawn
+    assert sections.overview(frames)["name"] == "fleet"
+    # Nodes without an equal one are compared with none.
+    unlike = replace(frames, rows=frames.rows.assign(node_class=frames.rows["node"]))
+    assert sections.overview(unlike) is None
+    assert "fleet" not in {name for name, _ in figures.drawn_figures(unlike, None)}
     first, *_ = fleet_report.slow_paragraphs(frames)
     assert "node3, links" in first
