@@ -76,6 +76,15 @@ class Entry:
             found.append("copies of 1 byte in the report, beside the limit of a load")
         return found
 
+    @property
+    def notes_beside(self):
+        """The note on a limit or a deviation, for the row of the value beside it."""
+        if self.note and self.program == THEORETICAL:
+            return [f"limit that the report printed: {self.note}"]
+        if self.note and self.metric == "standard_deviation":
+            return [f"the printed standard deviation is {self.note}"]
+        return []
+
 
 def load(name):
     """Read every line of a set."""
@@ -140,6 +149,8 @@ def records(name, values_of=list, definitions=True):
     deviations = {
         entry.key: entry.value for entry in load(name) if entry.metric == "standard_deviation"
     }
+    for entry in load(name):
+        notes.get(entry.key, {}).update(dict.fromkeys(entry.notes_beside))
     for key, values in runs(name).items():
         table_name, workload, block, threads, tool = key
         entry, table = printed[key], BY_NAME[table_name]
@@ -182,6 +193,10 @@ def config(name):
 
 def frames(name, folder):
     """Return a report as a judged campaign, from records that are written to ``folder``."""
-    cpu = {"model_name": measured(name)[0].hardware, "caches": CACHES.get(SITES.get(name), [])}
+    hardware = {entry.table: entry.hardware for entry in measured(name)}
+    disk, _, processor = measured(name)[0].hardware.rpartition("; ")
+    cpu = {"model_name": processor, "caches": CACHES.get(SITES.get(name), [])}
     facts = {"host": "node1", "cpu": cpu}
+    if model := disk or hardware.get("disk_throughput"):
+        facts["storage"] = {"model": model}
     return make.frames(folder / name, records(name), config=config(name), facts=facts)

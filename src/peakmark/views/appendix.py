@@ -174,9 +174,9 @@ def describe_provenance(frames: CampaignFrames) -> dict[str, Any]:
     """
     campaign = frames.campaign
     if frames.printed_in:
-        limits = campaign["config"]["site"] or "none known"
+        site = campaign["config"]["site"] or "none"
         return {
-            "facts": [["Numbers from", frames.printed_in], ["Limits from", limits]],
+            "facts": [["Numbers from", frames.printed_in], ["Site file", site]],
             "commands": {},
             "config": "",
             "digest": "",

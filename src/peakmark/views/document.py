@@ -56,7 +56,7 @@ def build(frames: CampaignFrames, packed: Path | None = None) -> dict[str, Any]:
     layout = layout_tables.layout_of(frames)
     arranged = layout_tables.for_print(frames, layout)
     of_resources = sections.build(arranged, layout)
-    page_one = score_card.build(frames)
+    page_one = score_card.build(arranged)
     return {
         "headings": HEADINGS,
         "meta": describe(frames, page_one["machine"]),

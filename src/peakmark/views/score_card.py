@@ -278,10 +278,10 @@ def place_of(row: Line, measured: Sequence[Line]) -> str:
 
 
 def best_reference(rows: pd.DataFrame, row: Line) -> Line | None:
-    """Return the best reference of a point that may be compared with peakmark's kernel."""
+    """Return the best reference of a point that may be compared with peakmark's kernel and is not wrong."""
     if not row.is_own:
         return None
-    others = rows[rows["point"].eq(row.point) & rows["is_comparable"] & ~rows["is_own"]]
+    others = rows[rows["point"].eq(row.point) & rows["is_comparable"] & rows["wrong_codes"].eq("")]
     is_time = BY_NAME[row.table].lower_is_better
     ordered = others.sort_values("value", ascending=is_time, kind="stable")
     return next(schema.lines(ordered), None)

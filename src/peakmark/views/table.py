@@ -321,15 +321,16 @@ def remarks_on_lines(
     if notes.empty:
         return [], [[] for _ in numbers]
     notes = merged_over_lines(notes, len(numbers))
-    # A reference does not repeat what peakmark's kernel has too, unless the remark is on one value that must not be
-    # used: its own amount, or a number that others printed. A line does not repeat what all lines have.
+    # A reference does not repeat what peakmark's kernel has too, and a line not what all lines have, unless the remark is
+    # on one value of the reference that must not be used: its own amount, or a number that others printed.
     is_reference = notes["about"].isin(programs) & notes["about"].ne(table.own.instrument)
     what = pd.MultiIndex.from_frame(notes[["line", "short", "trust"]])
     of_all = notes.loc[notes["line"].eq(OF_ALL), "short"]
     is_no = notes["trust"].eq(Trust.NO)
-    is_of_value = is_no & (notes["amount"].ne(0) | bool(frames.printed_in))
-    is_known = is_reference & ~is_of_value & what.isin(what[~is_reference])
+    is_of_value = is_reference & is_no & (notes["amount"].ne(0) | bool(frames.printed_in))
+    is_known = is_reference & what.isin(what[~is_reference])
     is_known |= notes["line"].ne(OF_ALL) & notes["short"].isin(of_all)
+    is_known &= ~is_of_value
     # A remark names the program that it is about, if this is a reference. A value of a report's own program that is
     # called wrong is named too: the references in the same line may be right.
     is_named = is_reference | (is_no & bool(frames.printed_in))
@@ -418,9 +419,9 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
         is_shown |= notes["table"].eq(table) & notes["about"].isin(["", *instruments])
     # The notes on printed values stand below their tables.
     notes = notes[is_shown & notes["code"].ne("note")]
-    # Who reads numbers that others printed cannot measure again.
+    # Who reads numbers that others printed cannot measure again, nor find out why programs differ.
     if frames.printed_in:
-        notes = notes.assign(remedy="")
+        notes = notes.assign(remedy="", subject="")
     # A point counts once for peakmark's kernel and the whole row (``own``), and once for each reference, where ``own`` is
     # NaN, which is not counted.
     is_own = notes["about"].isin(["", *KERNELS.values()])

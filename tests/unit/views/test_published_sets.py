@@ -12,6 +12,7 @@ from tests.unit import published
 from peakmark.config import layouts, site
 from peakmark.resources import ROOT
 from peakmark.rows import schema
+from peakmark.tools.tables import BY_NAME
 from peakmark.views import document, layout_tables
 from peakmark.views.table import rows_of
 
@@ -136,3 +137,18 @@ def test_notes_stand_below_their_table_and_wrong_values_in_no_sentence(printed):
     ]
     used = {point for points in of_cpu["points"] for point in json.loads(points)}
     assert used and not used & wrong
+    # A value that nothing may rest on is no reference on page one either, and the program has the report's name.
+    references = [line["reference_text"] for line in shown["page_one"]["card"]]
+    assert not any(each.startswith(("IOZone 50", "iperf3")) for each in references)
+    # The notes on limits and standard deviations stand below the tables too.
+    below = [each["table"]["remarks"] for part in shown["sections"] for each in part["parts"]]
+    for words in ("three positive values", "InfiniBand"):
+        assert words in json.dumps(below), words
+
+
+def test_a_wrong_reference_is_marked_where_the_own_program_has_the_same_remark():
+    frames = schema.read(published.FOLDER / "four-subsystems-2018-prometheus")
+    layout = layouts.load("four-subsystems-2018-prometheus")
+    (latency,) = layout_tables.shown_tables(frames, BY_NAME["disk_latency"], layout)
+    marked = [text for text in latency.columns[-1].texts if "IOZone above" in text]
+    assert len(marked) == 1
