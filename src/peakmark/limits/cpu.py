@@ -45,11 +45,8 @@ def limit(question: Question) -> Limit:
         key = f"cpu.operations_per_cycle.{workload}"
         return question.unknown("operations", key=key, workload=workload, processor=processor)
     value = cores * clock.hz * per_cycle
-    # Wide instructions lower the clock, so the formula says if the clock was observed under load.
-    loaded = clock.name == "observed" and question.clock_loaded
-    which = "clock observed under the work" if loaded else f"{clock.name} clock"
     formula = (
-        f"{plural(cores, 'core')} x {quantity(clock.hz, 'Hz')} ({which})"
+        f"{plural(cores, 'core')} x {quantity(clock.hz, 'Hz')} ({clock.name} clock)"
         f" x {per_cycle:.4g} operations per cycle and core = {quantity(value, 'op/s')}"
     )
     # Threads of one core share its pipes, so the limit is that of the cores, not of the threads.

@@ -262,8 +262,8 @@ def judge(
     a permutation test is at most ``CHANCE`` divided by the number of tested groups. Otherwise
     ``direction`` is 0 if all points are level (``is_level``), and NaN if not.
 
-    A group with fewer than ``LEAST_TESTED`` repetitions is not tested. Its ranges may overlap: only
-    ``LEAST_DIFFERENCE`` counts, and ``certainty`` says so.
+    A group with fewer than ``LEAST_TESTED`` repetitions is not tested: that the ranges are apart is
+    enough, and ``certainty`` says so.
 
     Args:
         pairs: pairs of all tables.
@@ -294,8 +294,8 @@ def judge(
     # reverse (``paired``).
     is_faster = []
     for gap, factor in ((groups["gap"], groups["least"]), (groups["gap_back"], 1 / groups["most"])):
-        is_apart = gap.gt(0) & (is_significant | gap.ge(needed))
-        is_faster.append(factor.gt(LEAST_DIFFERENCE) & (is_apart | ~is_tested))
+        is_sure = is_significant | gap.ge(needed) | ~is_tested
+        is_faster.append(factor.gt(LEAST_DIFFERENCE) & gap.gt(0) & is_sure)
     direction = np.select([*is_faster, groups["is_level"]], [1.0, -1.0, 0.0], np.nan)
     certainty = groups["n"].map(CERTAINTY).fillna(TESTED_WORDS)
     return groups.assign(direction=direction, certainty=certainty)
@@ -399,17 +399,8 @@ def words_for(pairs: pd.DataFrame, every: pd.DataFrame, columns: Sequence[str]) 
         if any(words):
             # A word for threads may be ``on 8 cores``.
             text = " " if words[0].startswith("on ") else f" {POINT[column]} "
-        texts.append(text + listed(with_one_noun(words)) + inner_words)
+        texts.append(text + listed(words) + inner_words)
     return ",".join(texts)
-
-
-def with_one_noun(words: Sequence[str]) -> list[str]:
-    """Return counts such as ``1 thread`` and ``2 threads`` as ``1`` and ``2 threads``; other words unchanged."""
-    *first, last = words
-    nouns = {word.partition(" ")[2].removesuffix("s") for word in words}
-    if len(nouns) == 1 and nouns <= {"thread", "stream", "GPU"}:
-        first = [word.partition(" ")[0] for word in first]
-    return [*first, last]
 
 
 def verb(subject: str, singular: str, plural_form: str) -> str:

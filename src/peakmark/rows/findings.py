@@ -27,9 +27,7 @@ from peakmark.tools.tables import BY_NAME, Table
 NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
 """Frame without pairs, with the columns that ``comparisons.sentences`` reads."""
 FEW_ROWS = 3
-"""Workloads with at most this many rows share a sentence on their best and worst configuration."""
-MOST_JOINED = 4
-"""Largest number of workloads with few rows that share a sentence; more of them have none."""
+"""Workloads with at most this many rows have no sentence on how far their values differ."""
 Tables = dict[str, tuple[Labels, pd.DataFrame]]
 """Name of a table -> (labels, rows with the columns of ``comparisons.add_words``)."""
 WAYS = {"R": "Reading", "W": "Writing", "RW": "Copying"}
@@ -136,9 +134,8 @@ def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame
 def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a sentence on the best and worst configuration of each workload and working set.
 
-    Workloads of at most ``FEW_ROWS`` rows share a sentence; more than ``MOST_JOINED`` such workloads have none. Another
-    sentence compares both orders of reading, writing or copying. Rows of the workloads in ``SHAPES`` are
-    no configurations to choose from, and left out.
+    Another sentence compares both orders of reading, writing or copying. Rows of the workloads in
+    ``SHAPES`` are no configurations to choose from, and left out.
     """
     measured = rows[rows["is_own"] & rows["n"].gt(0) & ~rows["workload"].isin(SHAPES)]
     lines = list(schema.lines(measured.assign(is_right=schema.is_right(measured))))
@@ -152,7 +149,6 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         way = WAYS.get(row.workload[:-1])
         if way:
             ways[name.replace(labels.workload(row), way, 1)].append(row)
-    join_small_groups(groups)
     # Both orders are compared only if both were measured.
     for name, members in ways.items():
         if len({row.workload for row in members}) > 1:
@@ -160,19 +156,6 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for name, members in groups.items():
         if len(members) > 1 and any(row.is_right for row in members):
             yield best_and_worst(labels, capitalised(name), members)
-
-
-def join_small_groups(groups: dict[str, list[Line]]) -> None:
-    """Join groups of at most ``FEW_ROWS`` rows; remove more than ``MOST_JOINED`` such groups.
-
-    A sentence on so many workloads would say little.
-    """
-    few = [name for name, members in groups.items() if len(members) <= FEW_ROWS]
-    joined: list[Line] = []
-    for name in few:
-        joined += groups.pop(name)
-    if 1 <= len(few) <= MOST_JOINED:
-        groups[listed(few)] = joined
 
 
 def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str, Any]:
@@ -290,12 +273,13 @@ def block_dependence(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
     Rows that differ in their block size alone have a factor: the highest of their values divided by
     the lowest. A workload clearly depends most if each of its factors is above all factors of other
-    workloads. A wrong or disturbed row may hide such a factor, so that there is no sentence.
+    workloads. A wrong or disturbed row, or one of a placement of the CPUs, may hide such a factor:
+    then there is no sentence.
     """
     own = rows[rows["is_own"]].dropna(subset="block_bytes")
-    if not is_calm(own).all():
+    if not (is_calm(own) & own["band"].isna()).all():
         return
-    same = ["of_workload", "node", "variant", "concurrency", "band"]
+    same = ["of_workload", "node", "variant", "concurrency"]
     values = own.groupby(same, dropna=False)["value"]
     has_several = values.size().gt(1)
     factors = (values.max() / values.min())[has_several]

@@ -16,6 +16,7 @@ import pandas as pd
 
 from peakmark.formatting import counted, natural, significant, value_range
 from peakmark.messages import Message, message, words
+from peakmark.rows.comparisons import times
 from peakmark.rows.schema import GAP, CampaignFrames
 
 LEAST_RUNS, LEAST_SHARE = 3, 0.05
@@ -189,9 +190,9 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
     """Add the cause ``neighbours`` to runs from which another guest or program took something.
 
     Lost execution pipes of a core show in ``held_up_cores``, lost bandwidth of DRAM in
-    ``memory_load``. The cause is not added if the value is worse by at most ``UNCHANGED_WITHIN``
-    than the median of the undisturbed runs of its row in its band. It is added if there are no such
-    runs.
+    ``memory_load``. The cause is not added to a run that has another cause, which explains them. Nor
+    is it added if the value is worse by at most ``UNCHANGED_WITHIN`` than the median of the
+    undisturbed runs of its row in its band. It is added if there are no such runs.
     """
     is_found = runs["held_up_cores"].gt(0) | runs["memory_load"].gt(LEAST_MEMORY_LOAD)
     is_clean = runs["causes"].eq("") & runs["disturbed"].eq("") & ~is_found
@@ -201,8 +202,8 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
     more = runs["value"] / usual.transform("median") - 1
     # A longer time is worse, and so is a lower rate.
     is_unchanged = more.where(runs["unit"].eq("s"), -more) <= UNCHANGED_WITHIN
-    causes = runs["causes"].mask(is_found & ~is_unchanged, runs["causes"] + " neighbours")
-    return runs.assign(causes=causes.str.strip())
+    is_new = is_found & ~is_unchanged & runs["causes"].eq("")
+    return runs.assign(causes=runs["causes"].mask(is_new, "neighbours"))
 
 
 # -- what the report says
@@ -211,23 +212,37 @@ def add_neighbours(runs: pd.DataFrame) -> pd.DataFrame:
 def describe(frames: CampaignFrames) -> Iterator[Message]:
     """Yield a sentence on the hosts that had several placements; nothing if no host had.
 
-    It describes the placements of the first host.
+    It describes the placements of the first host, with the speeds of the runs that their rows leave out.
     """
     # Attempt 0 is the execution that counts; the others are disturbed executions that were repeated.
     runs = frames.runs[frames.runs["attempt"].eq(0)].dropna(subset="core_to_core_before")
     hosts = sorted(set(runs.dropna(subset="band")["host"]), key=natural)
     if not hosts:
         return
-    # One line for each record: all values of a record have the same readings.
-    of_host = runs[runs["host"].eq(hosts[0])].drop_duplicates("record")
+    of_host = runs[runs["host"].eq(hosts[0])]
     bands = []
     for _, of_band in of_host.groupby("band"):
         # Both readings of each run in one column.
-        times = of_band[READINGS].melt()["value"]
-        low, high = (significant(1e9 * time, 3) for time in (times.min(), times.max()))
-        distance = distance_of(times.median())
-        bands.append(
-            words("band", times=value_range(low, high), runs=len(of_band), distance=distance)
-        )
+        taken = of_band[READINGS].melt()["value"]
+        low, high = (significant(1e9 * time, 3) for time in (taken.min(), taken.max()))
+        distance = distance_of(taken.median())
+        # All values of a record have the same readings.
+        count = of_band["record"].nunique()
+        # The value of core to core is the time itself; a run that was slowed down says nothing of its placement.
+        is_calm = of_band["causes"].eq("") & of_band["workload"].ne("C2C")
+        speeds = words_on_speeds(frames.rows, of_band[is_calm & ~of_band["kept"]])
+        span = value_range(low, high)
+        bands.append(words("band", times=span, runs=count, distance=distance, speeds=speeds))
     case = "nodes" if runs["host"].nunique() > 1 else ""
     yield message("placements", case=case, hosts=counted(hosts), host=hosts[0], bands=tuple(bands))
+
+
+def words_on_speeds(rows: pd.DataFrame, left_out: pd.DataFrame) -> str:
+    """Return by how much the fastest and the slowest of left-out runs differ from the values of their rows."""
+    values = left_out.merge(rows[["point", "instrument", "value"]], on=["point", "instrument"])
+    ratio = values["value_x"] / values["value_y"]
+    # A shorter time is faster, and so is a higher rate.
+    speed = ratio.mask(values["unit"].eq("s"), 1 / ratio).dropna()
+    if speed.empty:
+        return ""
+    return words("speeds", speeds=times(speed))

@@ -61,7 +61,9 @@ def add_warnings(
     doubted = nodes_with_host_cache(kept, results)
     for row in schema.lines(rows[rows["is_own"]]):
         notes[row.point] += clock_below_best(row)
-        if row.subsystem == "disk" and row.n and row.node in doubted:
+        # Operations on empty files write no data that a host could keep.
+        is_data = row.subsystem == "disk" and row.table != "disk_metadata"
+        if is_data and row.n and row.node in doubted:
             notes[row.point].append(message("flush", Trust.NO, about=row.instrument))
     return summarise_warnings(rows, notes), frame_of(notes)
 
@@ -160,8 +162,8 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *missing_values(point),
         *unequal_nodes(point),
         *above_limit(point),
-        *row_placements(point),
         *check_messages(point),
+        *row_placements(point),
         *disagreements(point),
         *small_solves(point),
         *setting_deviations(point),
@@ -227,8 +229,8 @@ def row_placements(point: MeasuredPoint) -> Messages:
         if distance := distance_of(measured.row.band):
             # Runs are left out for their placement, or because they are above the limit.
             others = sum(not run.above_limit for run in point.left_out[instrument])
-            trust = trust_of(others, measured.row.n + others)
-            case = "others" if others else ""
+            # Another run may have another placement, and with it another value.
+            trust, case = (Trust.CARE, "others") if others else (Trust.OK, "")
             yield message("placement", trust, case=case, about=instrument, distance=distance)
 
 

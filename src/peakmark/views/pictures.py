@@ -257,9 +257,11 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
     All rows have the same number of threads: the largest with which both rates and memory were
     measured (one, if only the ladder measured the memory). Rates are the flat roofs. The fastest
     row of DRAM or of a cache level is its slope, and comes before the other rows of the level.
-    These are rows of the triad, which are points below the roofs.
+    These are rows of the triad, which are points below the roofs. Disturbed rows are no roofs.
     """
+    disturbed = frames.warnings.loc[schema.is_disturbance(frames.warnings), "point"]
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
+    rows = rows[~rows["point"].isin(disturbed)]
     rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
     memory = rows[rows["table"].isin(BANDWIDTHS) & rows["cache_level"].ne("")]
     counts = set(rates["concurrency"]) & set(memory["concurrency"])

@@ -204,9 +204,12 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     # A row that several nodes measured together has their number as its variant.
     nodes = BY_NAME[row.table].variant_label(row.variant)
     title = headline.title.format(block=size(row.block_bytes), nodes=nodes)
+    # Others' programs, and peakmark's kernel with narrow instructions, may compute otherwise.
+    if row.printed_in or "narrower" in row.warnings:
+        title = title.removesuffix(" multiply-add")
     if row.printed_in:
-        # Only of peakmark's kernels it is known what they compute, and where their data lie.
-        title = title.removesuffix(" multiply-add").replace("DRAM", "Memory")
+        # Only of peakmark's kernels it is known where their data lie.
+        title = title.replace("DRAM", "Memory")
     return CardLine(
         title=title,
         place=place_of(row, measured),
@@ -368,8 +371,8 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
 def verdict(card: Sequence[CardLine]) -> str:
     """Return one line: the shares of the limits that the parts of a machine reach, and why others have none.
 
-    A part is the first word of the titles of its lines, such as FP64, L3, DRAM or Disk. TCP and its round trip
-    are two parts. A line without a share is named in full if its part has one.
+    A part is the first word of the titles of its lines, such as L3, DRAM or Disk; each line of the CPU
+    and of the network is a part. A line without a share is named in full if its part has one.
 
     Args:
         card: lines in the order of their groups.
@@ -380,11 +383,11 @@ def verdict(card: Sequence[CardLine]) -> str:
     careful = dict[str, None]()
     for line in card:
         title = line.title.replace(",", "")
-        part = title if line.subsystem == "network" else title.split()[0]
+        part = title if line.subsystem in ("cpu", "network") else title.split()[0]
+        if line.trust == Trust.CARE:
+            careful[part] = None
         if line.group == RATED and line.share is not None:
             shares[part].append(line.share)
-            if line.trust == Trust.CARE:
-                careful[part] = None
         else:
             is_limitless = line.group == WITHOUT_LIMIT
             name = title if part in shares else part
@@ -402,7 +405,7 @@ def verdict(card: Sequence[CardLine]) -> str:
         parts.append(f"use with care: {', '.join(careful)}")
     if unrated:
         parts.append(f"not rated: {', '.join(unrated)}")
-    return typeset("; ".join(parts))
+    return typeset(capitalised("; ".join(parts)))
 
 
 def measured_when(frames: CampaignFrames) -> str:
@@ -622,9 +625,8 @@ def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[M
     careful = measured[measured["trust"].eq(Trust.CARE)]
     warnings = frames.warnings[schema.is_disturbance(frames.warnings)]
     # Keep the warnings on the value of peakmark's kernel, or on the whole row (``about`` is empty).
-    own = warnings["point"].map(careful.set_index("point")["instrument"])
-    is_on_own = warnings["about"].eq(own) | warnings["about"].eq("") & own.notna()
-    rows = warnings.loc[is_on_own, "point"].nunique()
+    on_own = warnings[warnings["about"].isin(["", *careful["instrument"]])]
+    rows = int(careful["point"].isin(on_own["point"]).sum())
     if rows:
         yield message("disturbed-rows", rows=rows)
 

@@ -219,7 +219,7 @@ def show(
     # Add the column of remarks. A remark that all lines have becomes a sentence.
     of_all, of_lines = remarks_on_lines(frames, table, lines, instruments)
     if of_all:
-        once.append(f"All rows: {'; '.join(of_all)}.")
+        once.append(f"Every line: {'; '.join(of_all)}.")
     cells = ["; ".join(texts_of_line) for texts_of_line in of_lines]
     if any(cells):
         kept.append(Column(pd.Series(cells), label="Remark", form=str, kind="remark"))
@@ -477,7 +477,7 @@ def empty_columns(
         if program.instrument in set(instruments) - measured:
             why = frames.campaign["empty"].get(program.instrument, NOT_PLANNED)
             if why != NOT_PLANNED:
-                reasons.append(f"No values of {program.heading}: {why}")
+                reasons.append(f"{program.heading} has no values in this chapter: {why}")
     return reasons
 
 

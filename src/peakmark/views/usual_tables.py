@@ -223,8 +223,8 @@ def spread_columns(table: Table, own: pd.DataFrame) -> Iterator[Column]:
     """
     runs = own.loc[own["n"].gt(0), "n"]
     is_enough = len(runs) > 0 and runs.min() >= ENOUGH
-    # If all rows have as many repetitions, page one states the number.
-    if runs.nunique() > 1:
+    # If all rows have as many runs as planned, page one states the number.
+    if runs.lt(own["planned"].max()).any():
         yield Column(texts(own["n"], str).replace("0", ""), label="n", form=str)
     # For times, the percentiles replace the standard deviation: paper has no room for both.
     heading = "Standard Deviation"

@@ -106,7 +106,10 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
     ]
     frames = make.frames(tmp_path / "c", records)
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
-    assert text == "INT8 is 3 times as fast as INT16 with 1 and 2 threads, from as few as 2 runs."
+    assert (
+        text
+        == "INT8 is 3 times as fast as INT16 with 1 thread and 2 threads, from as few as 2 runs."
+    )
 
 
 def test_a_sentence_names_the_points_that_disturbances_leave(tmp_path):

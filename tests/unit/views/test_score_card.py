@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from tests.unit.campaign_data import VM, frames, placed, reached, runs
 
+from peakmark.messages import Trust
 from peakmark.rows import build, schema
 from peakmark.views import score_card
 
@@ -128,18 +129,19 @@ def test_page_one_counts_the_nodes_that_measured(golden):
 
 def test_the_verdict_names_shares_of_limits_and_why_other_parts_have_none(tmp_path):
     (line,) = score_card.card_lines(frames(tmp_path / "c", runs("cpubench", "DP", 4e10, 4e10)))
-    low, high = [
-        replace(line, group=score_card.RATED, share=share, title="L3 copy")
-        for share in (0.95, 0.98)
-    ]
+    # Two lines of the CPU are two parts: they are other work.
+    mixed = replace(line, group=score_card.RATED, share=0.99, title="FP64 on all pipes")
+    rated = replace(mixed, title="L3 copy", subsystem="memory")
+    low, high = [replace(rated, share=share) for share in (0.95, 0.98)]
     round_trip = replace(low, share=0.4, title="TCP round trip", subsystem="network")
-    without = replace(line, group=score_card.WITHOUT_LIMIT, share=None, title="DRAM copy")
+    care = {"trust": Trust.CARE, "share": None, "title": "DRAM copy"}
+    without = replace(rated, group=score_card.WITHOUT_LIMIT, **care)
     loopback = replace(line, group=score_card.NOT_THIS_DEVICE, reason="loopback", title="TCP")
     loopback = replace(loopback, subsystem="network")
-    unknown = replace(without, title="L3 latency")
-    assert score_card.verdict([low, high, round_trip, without, unknown, loopback]).replace(
-        "\u00a0", " "
-    ) == (
-        "L3 95.0 to 98.0 %, TCP round trip 40.0 % of the limit;"
+    unknown = replace(without, title="L3 latency", trust=Trust.OK)
+    card = [mixed, low, high, round_trip, without, unknown, loopback]
+    assert score_card.verdict(card).replace("\u00a0", " ") == (
+        "FP64 on all pipes 99.0 %, L3 95.0 to 98.0 %, TCP round trip 40.0 % of the limit; use with care: DRAM;"
         " not rated: DRAM (no limit known), L3 latency (no limit known), TCP (loopback)"
     )
+    assert score_card.verdict([loopback]) == "Not rated: TCP (loopback)"

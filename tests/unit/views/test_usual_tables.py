@@ -18,7 +18,7 @@ def test_a_missing_tool_has_a_sentence_instead_of_an_empty_column(tmp_path):
     measured = [column.label for column in grid.columns if column.group.startswith("Measured")]
     assert measured == ["MyDiskBench"]
     # The plan asks for no cell of fio, so that nobody misses its column.
-    (of_iozone,) = [remark for remark in grid.general if remark.startswith("No values")]
+    (of_iozone,) = [remark for remark in grid.general if "has no values" in remark]
     assert "IOZone" in of_iozone and "`apt install iozone3`" in of_iozone
     columns = table_files.table_frame(table, found, rows_of(found, table)).columns
     measured = usual_tables.of_quantity(table, "Measured")
@@ -38,7 +38,7 @@ def test_what_is_the_same_in_all_rows_is_said_once_and_empty_columns_go(tmp_path
     assert "Engine: io_uring." in grid.below
     assert all(len(line) == len(grid.columns) for line in grid.body)
     network = shown(found, "network_throughput")
-    assert sum("loopback" in remark for remark in network.below if "All rows" in remark) == 1
+    assert sum("loopback" in remark for remark in network.below if "Every line" in remark) == 1
     assert not any("loopback" in cell for line in network.body for cell in line)
 
 
