@@ -40,8 +40,8 @@ MOST_IN_SMALL = 4
 """A heat map with at most this many CPUs or NUMA nodes on a side is drawn small."""
 SMALL_SIDE = 2.1
 """Height of a heat map of few nodes, in inches."""
-NEAR = 0.8
-"""Roofs of a roofline that differ by at most this share are near: their names would overlap."""
+NEAR = -0.45
+"""Change from a roof of a roofline to the next lower one, above which they are near: their names would overlap."""
 MOST_NUMBERS = 10
 """A heat map with at most this many CPUs or nodes on a side has a number in each field."""
 MOST_SHAPES = 128
@@ -196,32 +196,33 @@ def plot_roofline(figure: Picture) -> Figure:
 def name_roofs(axis: Axes, corners: pd.DataFrame, uses: tuple[float, float]) -> None:
     """Write the name of each flat roof at its right end, and of each slope before its lower end.
 
-    Near roofs share a text, because two texts would overlap. The text of the highest roof is above it.
+    Near roofs share a text, which names the highest first, because two texts would overlap. The text of the highest
+    roof is above it. A white box over the limits and below the roofs keeps limits out of a text.
 
     Args:
         axis: the panel.
         corners: end points of the measured roofs in the panel, see ``corners_of_roof``.
         uses: ends of the horizontal axis, in operations per byte.
     """
-    least, _ = uses
-    axis.set_xlim(left=least / 8)  # room for the names of the slopes
-    ends = corners[corners["x"].isin(uses)].sort_values("y")
+    axis.set_xlim(left=uses[0] / 64)  # room for the names of the slopes
+    ends = corners[corners["x"].isin(uses)].sort_values("y", ascending=False)
     for across, of_end in ends.groupby("x"):
-        number = of_end["y"].pct_change().gt(NEAR).cumsum()
+        number = of_end["y"].pct_change().lt(NEAR).cumsum()
         for _, near in of_end.groupby(number):
             height = near["y"].max()
             # Which part of the text is at the height of the roof.
-            anchor = "center" if across == least else "top"
+            anchor = "center" if across == uses[0] else "top"
             if height == corners["y"].max():
                 anchor = "bottom"
             names = ", ".join(near["name"].str.removeprefix("_"))
             axis.text(
                 near["x"].max(),
                 height,
-                f"{names} ",
-                fontsize=figure_style.SMALL,
+                names + " ",
                 ha="right",
                 va=anchor,
+                bbox={"color": "white", "pad": 0.3},
+                zorder=1.5,
             )
 
 

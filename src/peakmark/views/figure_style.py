@@ -38,7 +38,7 @@ WIDTH = 6.85  # inches; an A4 page between its margins
 LABELS, LEGEND_LINE, LEGEND_EDGE = 0.3, 0.17, 0.14  # inches
 MAX_TICKS = 6  # numbers of a logarithmic axis
 SPAN = 20  # ratio of the highest to the lowest value above which the vertical axis is logarithmic
-DENSE = 50  # ratio of the values below which a logarithmic axis has numbers at 2 and 5 too
+DENSE = 50  # ratio of the values below which a logarithmic axis has numbers at 3 too
 NUMBER = "{x:.10g}"
 """Format of the numbers on an axis, without powers of ten."""
 PADS = {"w_pad": 0.06, "h_pad": 0.06}
@@ -187,8 +187,8 @@ def finish(
 
 
 def steps_of(lowest: float, highest: float) -> tuple[int, ...]:
-    """Return the first digits of the numbers on a logarithmic axis: 1; on short axes 1, 2 and 5."""
-    return (1, 2, 5) if highest < DENSE * lowest else (1,)
+    """Return the first digits of the numbers on a logarithmic axis: 1; on short axes 1 and 3."""
+    return (1, 3) if highest < DENSE * lowest else (1,)
 
 
 def scale_values(axes: Sequence[Axes], is_shared: bool) -> None:

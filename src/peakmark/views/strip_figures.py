@@ -35,8 +35,8 @@ FEW_TICKS = 4
 MOST_IN_COLUMN = 26
 """Largest number of rows in a column, unless there would be more than ``MOST_COLUMNS``."""
 MOST_COLUMNS = 3
-ROUNDS = "viridis_r"
-"""Colour map of the rounds: the last one is dark, also in grey print."""
+ROUNDS = "Blues_d"
+"""Palette of the rounds, shades of blue, which no reference has: the last one is dark, also in grey print."""
 MARGIN = 1.06
 """End of a linear axis, as a multiple of the highest value."""
 BAR = "#cfe2ef"  # colour of the bars of medians, lighter than the dots of the runs on them
@@ -174,9 +174,12 @@ def scale(grid: sns.FacetGrid, values: pd.Series, reach: float) -> None:
     lowest, highest = values.min(), values.max()
     for axis in grid.axes.flat:
         if reach == 0 and lowest * figure_style.SPAN <= highest:
-            steps = figure_style.steps_of(lowest, highest)
             axis.set_xscale("log")
-            axis.xaxis.set_major_locator(LogLocator(subs=steps, numticks=figure_style.MAX_TICKS))
+            axis.xaxis.set_major_locator(
+                LogLocator(
+                    subs=figure_style.steps_of(lowest, highest), numticks=figure_style.MAX_TICKS
+                )
+            )
             axis.xaxis.set_minor_locator(NullLocator())
         else:
             axis.set_xlim(0, MARGIN * max(reach, highest))
