@@ -46,14 +46,12 @@ class Dataset:
             ``facts``. ``facts`` maps titles to settings and recorded facts. The index numbers the rows.
         values: the values of each row in SI units, with a column for each repetition.
         machine: all facts of the machines, by title.
-        hosts: hosts that measured.
     """
 
     name: str
     rows: pd.DataFrame
     values: pd.DataFrame
     machine: Mapping[str, str] = field(default_factory=dict)
-    hosts: frozenset[str] = frozenset()
 
     @property
     def nodes(self) -> list[str]:
@@ -71,10 +69,6 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
     known = FactsOfHosts(frames)
     runs = frames.runs[frames.runs["kept"]]
     rows = with_facts(frames.rows[frames.rows["n"] > 0], runs, known)
-    # A value that is right, but not that of the device (such as of loopback), may be compared: the other campaign
-    # may have measured the same. Other settings and facts make the rows not comparable.
-    is_of_another = rows["trust"].eq(Trust.NO) & rows["wrong_codes"].eq("")
-    rows = rows.assign(trust=rows["trust"].mask(is_of_another, str(Trust.OK)))
     # The value of a row (the empty name in ``PERCENTILES``) and each of its percentiles are rows of
     # the dataset. ``parts`` and ``values`` have the same order.
     parts, values = [], []
@@ -93,7 +87,6 @@ def dataset_of(name: str, frames: CampaignFrames) -> Dataset:
         rows=every[[*KEY, "trust", "unequal_nodes", "facts"]],
         values=pd.concat(values, ignore_index=True).astype(float),
         machine=known.machine() | {"node": ", ".join(nodes)},
-        hosts=frozenset(frames.facts["host"]),
     )
 
 
@@ -231,9 +224,8 @@ def compare(
         The table has a line for each row in the order of A, with the columns of ``KEY`` and
 
         - ``value_a``, ``value_b``: geometric means in SI units; ``n_a``, ``n_b``: repetitions;
-        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``. A correct value that is not the
-          device's, such as a rate over loopback, is ``ok``, because both campaigns may have
-          measured it;
+        - ``trust_a``, ``trust_b``: ``no``, ``care`` or ``ok``. No trust prevents a verdict: both
+          campaigns may have measured loopback, and a reader sees the trust beside the verdict;
         - ``differ``: settings and facts that differ, sentences by title;
         - ``change``, ``half``, ``p``: logarithm of B / A, half the width of its 95 % interval
           (``FALSE_DISCOVERIES``), p-value. A positive change is worse in a table of times;
@@ -376,7 +368,7 @@ def judge(before: Dataset, after: Dataset, rules: Rules = DEFAULT_RULES) -> Camp
     pairs, only_in_a, only_in_b = compare(before, after, rules)
     if pairs.empty:
         raise ConfigError(
-            f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks or thread counts"
+            f"{before.name} and {after.name} have no row in common: they measured other workloads, blocks, thread counts or nodes"
         )
     facts = facts_that_differ(before, after, pairs, rules.changed)
     pairs = pairs.sort_values("change", key=abs, ascending=False, kind="stable")
