@@ -12,7 +12,7 @@ from peakmark.resources import ROOT
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
     "": 9_560,
-    "check": 2_120,
+    "check": 2_150,
     "config": 5_200,
     "data": 330,
     "limits": 5_660,

@@ -100,10 +100,22 @@ class ClassRow(NamedTuple):
     promised: float | None = None
 
     def is_reached_by(self, value: float) -> bool:
-        """Return whether a value is at least as good as ``bound`` and the promised value."""
-        if self.promised and promises.shortfall(value, self.promised, self.unit) > 0:
-            return False
-        return promises.shortfall(value, self.bound, self.unit) <= 0
+        """Return whether a value is at least as good as ``least_good``."""
+        return promises.shortfall(value, self.least_good, self.unit) <= 0
+
+    @property
+    def least_good(self) -> float:
+        """Return the worst good value: ``bound``, or the promised value if it is stricter."""
+        if self.promised and promises.shortfall(self.bound, self.promised, self.unit) > 0:
+            return self.promised
+        return self.bound
+
+    @property
+    def expected(self) -> str:
+        """Return the worst good value in words, such as ``at least 8.9 GB/s as promised``."""
+        word = "at most" if self.unit == "s" else "at least"
+        source = " as promised" if self.least_good == self.promised else ""
+        return f"{word} {quantity(self.least_good, self.unit)}{source}"
 
 
 class Try(NamedTuple):
@@ -247,7 +259,8 @@ def read_class(campaign: Path, node: NodeFacts) -> NodeClass:
     """Return this node's class in a campaign.
 
     The class must have the CPU of this node. Of several such classes, the one that has most in common with
-    the node counts. Memory or kernel may differ, because a wrong one may be what makes the node slow.
+    the node counts, with the rows of all that have its equipment. Memory or kernel may differ, because a wrong
+    one may be what makes the node slow.
 
     Raises:
         RecordError: the campaign has no list of classes, or it is damaged.
@@ -269,7 +282,13 @@ def read_class(campaign: Path, node: NodeFacts) -> NodeClass:
             f"{node.name} belongs to no class of {campaign}: its CPU is {node.equipment.cpu or 'unknown'},"
             f" and theirs is {others or 'unknown'}"
         )
-    return max(matching, key=lambda known: known.equipment.in_common(node.equipment))
+    best = max(matching, key=lambda known: known.equipment.in_common(node.equipment))
+    # Cells of the node ``any`` are a class of their own, often with the equipment of the named nodes.
+    rows = []
+    for known in matching:
+        if known.equipment == best.equipment:
+            rows += known.rows
+    return NodeClass(best.equipment, rows)
 
 
 def _class(known: Mapping[str, Any]) -> NodeClass:
@@ -372,9 +391,9 @@ def _verdict(
         return Verdict(ExitCode.DIFFERENT, _slow(campaign, node, equipment, slow))
     if uncertain:
         return Verdict(ExitCode.CANNOT_TELL, f"cannot tell: {node.name}: {uncertain[0]}")
-    names = ", ".join(each.row.name for each in rows)
+    reached = ", ".join(f"{each.row.name} {each.row.expected}" for each in rows)
     return Verdict(
-        ExitCode.GOOD, f"good: {node.name} is as good as its class in {campaign} in {names}"
+        ExitCode.GOOD, f"good: {node.name} reaches the bounds of its class in {campaign}: {reached}"
     )
 
 
@@ -386,17 +405,11 @@ def _slow(campaign: Path, node: NodeFacts, equipment: Equipment, slow: Sequence[
     first = slow[0]
     row = first.row
     values = [each.value for each in first.tries]
-    # The best value, and the promised value instead of the bound if it is the stricter one.
-    best, word = max(values), "at least"
-    if row.unit == "s":
-        best, word = min(values), "at most"
-    bound, source = row.bound, f"as in {campaign}"
-    if row.promised and promises.shortfall(bound, row.promised, row.unit) > 0:
-        bound, source = row.promised, "as promised"
+    best = min(values) if row.unit == "s" else max(values)
     tries = ", ".join(quantity(value, row.unit) for value in values)
     text = (
-        f"slow: {node.name} in {row.name}: {quantity(best, row.unit)}, expected {word}"
-        f" {quantity(bound, row.unit)} {source} (tries: {tries})"
+        f"slow: {node.name} in {row.name}: {quantity(best, row.unit)}, expected"
+        f" {row.expected} (class in {campaign}; tries: {tries})"
     )
     if len(slow) > 1:
         text += f"; also slow: {', '.join(each.row.name for each in slow[1:])}"
