@@ -434,7 +434,9 @@ def fleet(options: argparse.Namespace) -> int:
             lines += ["", "To drain them, if you agree:", _drain(slow, frames.campaign["name"])]
     print("\n".join(lines))
     if options.fail_on == "promise":
-        code, _in_words = fleet_report.judge_promises(frames)
+        code, in_words = fleet_report.judge_promises(frames)
+        if code == ExitCode.CANNOT_TELL:
+            tell(in_words)
         return code
     return fleet_report.exit_code(frames) if options.fail_on else ExitCode.GOOD
 

@@ -57,7 +57,10 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
     network, system = facts.get("network") or {}, facts.get("os") or {}
     processor = str(cpu.get("model_name") or "")
     if processor and cpu.get("threads"):
-        processor += f" with {cpu['threads']} CPUs"
+        # A name such as AMD EPYC, which virtual machines show, is that of several generations.
+        processor += (
+            f", family {cpu.get('family')} model {cpu.get('model')}, with {cpu['threads']} CPUs"
+        )
     total = memory.get("total")
     installed = ""
     if total:

@@ -11,11 +11,11 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_560,
+    "": 9_580,
     "check": 2_150,
     "config": 5_200,
     "data": 330,
-    "limits": 5_660,
+    "limits": 5_670,
     "machine": 9_190,
     "plan": 8_370,
     "rows": 23_265,
@@ -23,7 +23,7 @@ CEILINGS = {
     "run": 11_170,
     "storage": 2_940,
     "tools": 16_676,
-    "views": 26_480,
+    "views": 26_400,
     "workflow": 6_010,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

@@ -294,6 +294,8 @@ def _node(question: Question) -> Limit:
         return question.unknown("channel-width", key="memory.bytes_per_transfer", memory=kind)
     if question.fact("memory", "modules") and speed is None:
         return question.unknown("module-rate", key=keys)
+    if not question.facts:
+        return question.unknown("facts")
     return question.unknown("channels", key=keys)
 
 

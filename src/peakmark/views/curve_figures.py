@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -306,17 +305,16 @@ def plot_links(figure: Picture) -> Figure:
     for _, rows in figure.own.groupby("place", sort=False):
         members = list(schema.lines(rows))
         values = {}
-        # A pair has one value for both directions: it fills two fields of the matrix.
         for row in members:
-            for pair in permutations(row.node.split("+")):
-                values[pair] = row.value * figure.table.factor
+            client, server = row.node.split("+")
+            values[client, server] = row.value * figure.table.factor
         field = pd.Series(values).unstack()
         nodes = sorted({*field.index, *field.columns}, key=natural)
         # A key has an entry for each switch: False for the nodes below the switch, which therefore come first.
         nodes.sort(key=lambda node: [node not in behind[name] for name in switches])
         title = figure.labels(members[0]).point(members[0])
         fields[title] = field.reindex(index=nodes, columns=nodes)
-    return heat_maps(figure.table, fields, ("Node", "Node"))
+    return heat_maps(figure.table, fields, ("Server", "Client"))
 
 
 def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str, str]) -> Figure:
@@ -352,6 +350,6 @@ def heat_maps(table: Table, fields: Mapping[str, pd.DataFrame], names: tuple[str
         axis.set(xlabel=names[0], ylabel=names[1])
         axis.grid(False)
         axis.tick_params(axis="y", rotation=0)
-        if names[0] == "Node":  # names are too long to be side by side
+        if names[0] == "Server":  # names are too long to be side by side
             axis.tick_params(axis="x", rotation=90)
     return figure

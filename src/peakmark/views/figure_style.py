@@ -102,7 +102,7 @@ def palette_of(looks: Mapping[str, Look]) -> dict[str, str]:
     return {name: each.colour for name, each in looks.items()}
 
 
-def scatter(axis: Axes, dots: pd.DataFrame, names: str, looks: Mapping[str, Look]) -> None:
+def scatter(axis: Axes, dots: pd.DataFrame, names: str, looks: Mapping[Any, Look]) -> None:
     """Draw dots in the looks of their names.
 
     Args:

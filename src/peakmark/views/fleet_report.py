@@ -29,7 +29,7 @@ MOST_DISTANCE = 0.1
 """Share behind its class from which a node must be noticed before a report says none is slow."""
 MOST_DISTURBED = 0.5
 """Largest share of disturbed rows with which a campaign can show that no node is slow."""
-HEADINGS = ("Node", "Resource", "Row", "Value", "Class", "Behind (%)", "95 % interval")
+HEADINGS = ("Node", "Resource", "Row", "Value", "Class centre", "Behind (%)", "95 % interval")
 
 Line = Any
 """A line of a frame, as ``schema.lines`` yields it."""
@@ -45,7 +45,7 @@ def describe(frames: CampaignFrames) -> list[str]:
     if campaign["missing"]:
         cells = plural(campaign["cells"], "planned cell")
         lines.append(f"records of {campaign['missing']} of {cells} are missing")
-    lines += slow_paragraphs(frames)
+    lines += slow_paragraphs(frames) or [rule_sentence(frames)]
     links = frames.findings[frames.findings["topic"].eq("Links")]
     return [*lines, *map(typeset, links["text"])]
 
@@ -80,7 +80,7 @@ def why_unknown(frames: CampaignFrames) -> str:
     # as a share, the node would have to be behind its class to be called slow.
     judged = frames.nodes[frames.nodes["judged"].gt(0)]
     if judged.empty:
-        return f"no node was judged: {what_a_verdict_takes(frames)}"
+        return "no node was judged"
     if frames.campaign["missing"] and unjudged(frames):
         return "a node was not judged, and records are missing"
     rows, disturbed = int(judged["judged"].sum()), int(judged["disturbed"].sum())
@@ -114,6 +114,8 @@ def promise_lines(frames: CampaignFrames) -> list[str]:
 def judge_promises(frames: CampaignFrames) -> tuple[ExitCode, str]:
     """Return the exit code of ``fleet --fail-on promise``, and the verdict on all promised values in words."""
     verdicts = [entry["verdict"] for entry in frames.campaign["promises"]]
+    if not verdicts:
+        return ExitCode.CANNOT_TELL, "cannot tell, the site file of the run promises no value"
     values = plural(len(verdicts), "value")
     missed = sum(text.startswith("missed") for text in verdicts)
     if missed:
@@ -150,7 +152,8 @@ def lines_of_slow_nodes(frames: CampaignFrames) -> pd.DataFrame:
 def slow_paragraphs(frames: CampaignFrames) -> list[str]:
     """Return the paragraphs of page one on the slow nodes of a campaign; none for a single node.
 
-    They say which nodes are slow and why, or that none is; which nodes could not be judged; and the rule.
+    They say which nodes are slow and why, or that none is; how many slow rows were disturbed; which nodes could
+    not be judged; and the rule.
     """
     promised = promise_lines(frames)
     if len(frames.nodes) < 2:
@@ -160,13 +163,26 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
         paragraphs.append(f"{slow_sentence(nodes)} {reason}".strip())
     if lines_of_slow_nodes(frames).empty:
         paragraphs.append(all_clear(frames))
-    paragraphs.append(unjudged(frames))
-    beyond = frames.campaign["rule"]["beyond"]
-    paragraphs.append(
-        "A node is slow in a row where the whole interval of its median is more than"
-        f" {beyond:.0%} behind its class and chance is ruled out."
-    )
+    paragraphs += [disturbed_slow_rows(frames), unjudged(frames), rule_sentence(frames)]
     return [typeset(text) for text in paragraphs if text]
+
+
+def disturbed_slow_rows(frames: CampaignFrames) -> str:
+    """Return a sentence on how many rows of slow nodes were disturbed; empty if none was."""
+    points = frames.rows.loc[frames.rows["is_slow"], "point"]
+    disturbed = frames.warnings.loc[schema.is_disturbance(frames.warnings), "point"]
+    count = int(points.isin(disturbed).sum())
+    return f"Disturbed rows of slow nodes: {count} of {len(points)}." if count else ""
+
+
+def rule_sentence(frames: CampaignFrames) -> str:
+    """Return when a node is called slow, and what a verdict takes."""
+    rule = frames.campaign["rule"]
+    return typeset(
+        f"A node is slow in a row where the whole interval of its median is more than {rule['beyond']:.0%}"
+        f" behind its class and chance hardly explains it; a verdict takes {rule['nodes']} nodes of a class"
+        f" and {rule['repetitions']} repetitions of a row."
+    )
 
 
 def all_clear(frames: CampaignFrames) -> str:
@@ -235,16 +251,7 @@ def unjudged(frames: CampaignFrames) -> str:
     names = sorted(frames.nodes.loc[is_unjudged, "node"], key=natural)
     if not names:
         return ""
-    return f"Not judged: {counted(names, MOST_NAMED)}: {what_a_verdict_takes(frames)}."
-
-
-def what_a_verdict_takes(frames: CampaignFrames) -> str:
-    """Return how many nodes and repetitions are needed for a verdict on a node."""
-    rule = frames.campaign["rule"]
-    return (
-        f"a verdict on a node takes {rule['nodes']} nodes of a class and {rule['repetitions']}"
-        " repetitions of a row"
-    )
+    return f"Not judged: {counted(names, MOST_NAMED)}."
 
 
 # -- the slow rows

@@ -222,8 +222,11 @@ def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]
 
 
 def compared_nodes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of nodes that have others to compare with, as ``labels.with_medians`` returns them."""
-    usable = with_medians(rows[rows["is_own"]])
+    """Return the rows of nodes that have others to compare with, as ``labels.with_medians`` returns them.
+
+    Pairs of nodes are left out: figures of links show them.
+    """
+    usable = with_medians(rows[rows["is_own"] & ~is_pair(rows)])
     return usable[usable.groupby("group")["node"].transform("size").gt(1)]
 
 

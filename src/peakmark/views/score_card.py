@@ -303,18 +303,20 @@ def reference_text(reference: Line | None, unit: str) -> str:
 
 
 def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[Trust, str]:
-    """Return whether a reader may use the value of a row, and the reason in a few words; empty if it is *ok*.
+    """Return whether a reader may use the value of a row, and the reason in a few words; empty without one.
 
-    ``measured`` has the row of each node that has a value. The least trust among the nodes counts,
-    and the reason says how many nodes have it. If that is *no* on fewer than half of the nodes, the
-    result is *care*. It is *care* too if all nodes have *ok*, but a node is slow.
+    ``measured`` has the row of each node that has a value. The least trust among the nodes counts. The
+    reason is the warning with the largest amount, and says how many nodes have this trust. If that is *no*
+    on fewer than half of the nodes, the result is *care*. If all nodes have *ok*, the reason says how many are slow.
     """
     if not row.n:
         return Trust.NO, "not measured"
     for trust in (Trust.NO, Trust.CARE):
         doubtful = [each for each in measured if each.trust == trust]
         if doubtful:
-            gravest = notes_of(frames, doubtful[0])[0]
+            gravest = max(
+                [notes_of(frames, each)[0] for each in doubtful], key=attrgetter("amount")
+            )
             reason = typeset(gravest.short)
             if len(doubtful) < len(measured):
                 reason += f" on {len(doubtful)} of {len(measured)}"
@@ -322,7 +324,7 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
             return Trust.CARE if is_minority else trust, reason
     slow = sum(bool(each.is_slow) for each in measured)
     if slow:
-        return Trust.CARE, f"{slow} of {plural(len(measured), 'node')} slow"
+        return Trust.OK, f"{slow} of {plural(len(measured), 'node')} slow"
     return Trust.OK, ""
 
 
@@ -359,7 +361,7 @@ def build(frames: CampaignFrames) -> dict[str, Any]:
         box.append(["Promises", judge_promises(frames)[1]])
     return {
         "title": frames.campaign["name"],
-        "machine": dict(box).get("Processor", "unknown processor"),
+        "machine": dict(box).get("Processor", "Unknown processor"),
         "verdict": verdict(card),
         "box": box,
         "card": [asdict(line) for line in card],

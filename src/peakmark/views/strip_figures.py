@@ -44,8 +44,8 @@ LINE_HEIGHT, HEADLINE_HEIGHT = 0.165, 0.3
 """Height of a line of dots in a table's figure, and on page one, in inches."""
 MOST_NAMED = 2
 """A line with at most this many slow nodes names them beside their dots."""
-DOTS = {"usual": figure_style.look(0), "slow": figure_style.HOLLOW}
-"""Kind of a node or pair -> look of its dot."""
+DOTS = {False: figure_style.look(0), True: figure_style.HOLLOW}
+"""Whether a node is slow -> look of its dot."""
 
 
 # -- rows
@@ -197,7 +197,7 @@ def plot_fleet(frames: CampaignFrames) -> Figure | None:
     """
     lines = []
     for headline, rows in score_card.rows_of_headlines(frames):
-        usable = with_distances(frames, rows)
+        usable = compared_nodes(rows)
         if len(usable):
             block = size(next(schema.lines(usable)).block_bytes)
             lines.append((headline.title.format(block=block), usable))
@@ -211,28 +211,13 @@ def plot_nodes(picture: Picture) -> Figure | None:
     The column ``place`` of ``rows`` is a point without its node.
     """
     # The first class of nodes comes first in each line.
-    distances = with_distances(picture.frames, picture.rows)
-    usable = distances.sort_values("group", kind="stable")
+    usable = compared_nodes(picture.rows).sort_values("group", kind="stable")
     labels, lines = Labels(picture.table), []
     for _, of_place in usable.groupby("place", sort=False):
         name = labels.point(next(schema.lines(of_place)), variant=True)
         lines.append((name, of_place))
     beyond = picture.frames.campaign["rule"]["beyond"]
     return plot_dots(lines, beyond, width=5.5, height=LINE_HEIGHT)
-
-
-def with_distances(frames: CampaignFrames, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of ``pictures.compared_nodes``, with ``kind``.
-
-    ``kind`` is ``slow`` for slow nodes, for slow pairs, and for the pairs of a node with slow links.
-    """
-    compared = compared_nodes(rows)
-    is_slow = compared["is_slow"]
-    names = "+" + compared["node"] + "+"
-    for part in schema.lines(frames.fleet[frames.fleet["table"].ne("")]):
-        is_part = names.str.contains(f"+{part.name}+", regex=False)
-        is_slow |= compared["place"].eq(part.point) & is_part
-    return compared.assign(kind=is_slow.map({True: "slow", False: "usual"}))
 
 
 def plot_dots(
@@ -284,10 +269,10 @@ def signed_percent(share: float, _: object) -> str:
 def draw_dots(axis: Axes, position: int, usable: pd.DataFrame) -> None:
     """Draw the nodes of one line, and name up to ``MOST_NAMED`` slow nodes beside the slowest one's dot.
 
-    The markers of slow nodes and pairs are open.
+    The markers of slow nodes are open.
     """
     dots = dots_of(position, usable)
-    figure_style.scatter(axis, dots, "kind", DOTS)
+    figure_style.scatter(axis, dots, "is_slow", DOTS)
     slowest = dots[dots["is_slow"]].sort_values("x", key=np.abs, ascending=False)
     if slowest.empty:
         return

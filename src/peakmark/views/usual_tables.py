@@ -295,7 +295,9 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     planned = own.groupby(places).ngroups
     holes = planned - usable["group"].nunique()
     if holes:
-        below.append(f"{holes} of {planned} points were measured on no node, or are wrong on all")
+        below.append(
+            f"Points that no node measured, or that are wrong on all nodes: {holes} of {planned}"
+        )
     # A line shows all nodes of its place, also those without a usable value.
     line = usable.drop_duplicates("group").set_index(places)["group"].rename("line")
     shown = own.drop(columns="line").join(line, on=places, how="inner")

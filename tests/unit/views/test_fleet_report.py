@@ -13,8 +13,8 @@ from peakmark.views import fleet_report
     ("nodes", "n", "slow", "gap"),
     [
         (6, 6, {}, ""),
-        (12, 5, SLOW, "node8 and 4 more: a verdict on a node takes"),
-        (3, 6, {"node3": {"cpu": 0.5}}, "node1, node2 and node3: a verdict on a node takes"),
+        (12, 5, SLOW, "node8 and 4 more."),
+        (3, 6, {"node3": {"cpu": 0.5}}, "node1, node2 and node3."),
     ],
 )
 def test_what_no_verdict_was_possible_on_is_said(tmp_path, peakmark, nodes, n, slow, gap):
@@ -27,6 +27,10 @@ def test_what_no_verdict_was_possible_on_is_said(tmp_path, peakmark, nodes, n, s
     done = peakmark("fleet", tmp_path / "c", "--fail-on", "slow")
     assert done.returncode == (3 if gap else 0)
     assert ("cannot tell: no node was judged" in done.stdout) == bool(gap)
+    assert done.stdout.count("a verdict takes 4 nodes of a class") == 1
+    # Without a promise nothing can be accepted.
+    done = peakmark("fleet", tmp_path / "c", "--fail-on", "promise")
+    assert done.returncode == 3 and "promises no value" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_a_node_without_a_value_is_named(tmp_path):
         records += make.runs("cpubench", "DP", *make.near(1e10), node=name, host=name)
     planned = [make.cell("cpubench", "DP", subsystem="cpu", node="node6")]
     frames = make.frames(tmp_path / "c", records, planned=planned)
-    assert fleet_report.unjudged(frames).startswith("Not judged: node6: ")
+    assert fleet_report.unjudged(frames).startswith("Not judged: node6.")
     assert "records of 1 of 31 planned cells are missing" in fleet_report.describe(frames)
     assert (
         fleet_report.headline(frames)
@@ -110,7 +114,8 @@ def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
 def test_one_node_has_no_verdict_on_page_one(tmp_path):
     frames = fleet_frames(tmp_path / "c", 1, {})
     assert fleet_report.slow_paragraphs(frames) == [] and fleet_report.slow_table(frames) == {}
-    assert "cannot tell: no node was judged" in fleet_report.describe(frames)[0]
+    first, rule = fleet_report.describe(frames)
+    assert "cannot tell: no node was judged" in first and "4 nodes of a class" in rule
 
 
 def test_slow_nodes_are_drained_by_one_command_and_fail_a_job_of_cron(tmp_path, peakmark):
