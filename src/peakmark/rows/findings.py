@@ -177,7 +177,7 @@ def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str,
             place.append("disturbed")
         places.append(", ".join(filter(None, place)))
     text = f"{name}: best {labels.quantity(best.value)} ({places[0]})"
-    if worst is not best:
+    if worst.value != best.value:
         text += f", worst {labels.quantity(worst.value)} ({places[1]})"
     if len(ordered) < len(rows):
         text += f"; {plural(len(rows) - len(ordered), 'wrong row')} left out"
