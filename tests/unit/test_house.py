@@ -18,7 +18,7 @@ CEILINGS = {
     "limits": 5_670,
     "machine": 9_190,
     "plan": 8_370,
-    "rows": 23_265,
+    "rows": 23_270,
     "slurm": 4_610,
     "run": 11_170,
     "storage": 2_940,

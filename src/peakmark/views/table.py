@@ -338,9 +338,9 @@ def remarks_on_lines(
     # The verdict in a line is that of peakmark's kernel.
     verdict = notes["trust"].map({str(Trust.NO): "no: "}).mask(is_reference).fillna("")
     notes["remark"] = (verdict + names + notes["short"]).map(typeset)
-    # The gravest remarks come first.
-    notes["rank"] = notes["trust"].map(TRUSTS.index)
-    in_order = notes[~is_known].sort_values("rank", kind="stable")
+    # Remarks on peakmark's kernel come before those on references, the gravest first.
+    notes = notes.assign(rank=notes["trust"].map(TRUSTS.index), later=is_reference)
+    in_order = notes[~is_known].sort_values(["later", "rank"], kind="stable")
     remarks = in_order.groupby("line")["remark"].agg(list)
     return remarks.get(OF_ALL, []), [remarks.get(line, []) for line in numbers]
 
