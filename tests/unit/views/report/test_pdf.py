@@ -121,6 +121,15 @@ def test_a_caption_stands_with_its_table(long):
         assert not any(re.match(r" *Table \d+: ", line) for line in lines[-2:]), lines[-2:]
 
 
+def test_a_group_is_named_again_on_the_page_that_it_continues_on(tmp_path):
+    records = []
+    for many in range(1, 91):
+        records += make.runs("cpubench", "DP", 4e10, concurrency=many)
+    text = printed(tmp_path / "c", records=records)
+    headings = re.findall(r"Workload +Threads", text)
+    assert len(re.findall(r"(?m)^ *FP64 +\d", text)) == len(headings) > 1
+
+
 def test_hostile_names_are_printed_not_executed(tmp_path):
     report = status.collect_report(make.called(tmp_path / "c", HOSTILE))
     text = pdf.text(rendering.write(report, tmp_path / "report.pdf"))
