@@ -23,7 +23,7 @@ CEILINGS = {
     "run": 11_170,
     "storage": 2_940,
     "tools": 16_676,
-    "views": 26_400,
+    "views": 26_410,
     "workflow": 6_010,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

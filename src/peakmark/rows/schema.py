@@ -318,7 +318,7 @@ NODES = _columns(
     """
 node                text   name of the node
 class               text   name of the node's class of equal nodes; empty if there is only one class; "any" for any node
-cpu                 text   name of the processor and number of threads
+cpu                 text   name, family and model of the processor, and number of threads
 memory              text   installed memory
 network             text   driver and line rate of the network card
 kernel              text   version of the kernel

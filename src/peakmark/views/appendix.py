@@ -220,11 +220,13 @@ def list_outputs(frames: CampaignFrames, layout: Layout | None) -> list[list[str
 def config_text(campaign: Mapping[str, Any]) -> str:
     """Return the keys of the configuration that differ from the default as YAML, with a line for each grid.
 
-    If the campaign is a preset, return a comment that names the preset instead.
+    If the campaign is a preset, return a comment that names the preset instead; if no key differs, an empty text.
     """
     name, preset = campaign["name"], campaign["preset"]
     if preset:
         return f"# The preset {preset}, as the campaign {name}."
+    if not campaign["settings"]:
+        return ""
     lines = ["# The keys that differ from the default."]
     for key, value in campaign["settings"].items():
         if isinstance(value, list):

@@ -76,6 +76,7 @@ def test_a_preset_is_printed_by_its_name(tmp_path, changes, name):
     analysis = read(tmp_path / "c", make.runs("cpubench", "DP", 4e10), config=config)
     assert analysis.campaign["preset"] == name
     printed = appendix.describe_provenance(analysis)["config"]
+    assert appendix.config_text({"name": "c", "preset": "", "settings": {}}) == ""
     assert ("The preset quick, as the campaign c." in printed) == bool(name)
     assert ("cpu:" in printed) == (not name)
 
