@@ -154,6 +154,7 @@ def test_missing_cells_are_shown(tmp_path, records):
     text = printed(tmp_path / "c", records=records, planned=[hole])
     assert "Partial report" in text and "not measured" in text
     assert ("nothing measured yet" in text) == (not records)
+    assert "Open square" not in text  # no line has a bar
     assert "1970" not in text
 
 
