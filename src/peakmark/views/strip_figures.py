@@ -85,7 +85,6 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
         label: label of the horizontal axis.
         has_shares: whether the axis has shares of the limit.
     """
-    columns = int(shown["panel"].nunique())
     length = int(shown["place"].max()) + 1  # lines of the longest panel
     looks = figure_style.looks_of(figure.table)
     runs = shown[shown["kind"].eq("run")]
@@ -120,7 +119,7 @@ def draw(figure: Picture, shown: pd.DataFrame, label: str, has_shares: bool) -> 
         axis.grid(True, axis="both")
         sns.despine(ax=axis, left=True)
     scale(grid, shown["x"], reach=100.0 if has_shares else 0.0)
-    figure_style.finish(grid, (label, ""), columns, HEIGHT * length + AXIS, share=0.42)
+    figure_style.finish(grid, (label, ""), len(grid.axes_dict), HEIGHT * length + AXIS, share=0.42)
     # The caption explains the marks of runs and medians.
     figure_style.legend(grid.figure)
     drawn: Figure = grid.figure
