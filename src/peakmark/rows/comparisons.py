@@ -21,11 +21,10 @@ import pandas as pd
 from peakmark.formatting import capitalised, listed, value_range
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels
+from peakmark.rows.placements import distance_of
 from peakmark.rows.schema import may_be_one
 from peakmark.tools.tables import Table
 
-TWICE = 2.0
-"""Smallest factor that sentences state as a multiple, such as *2.1 times*, instead of a percentage."""
 CHANCE = 0.05
 """Probability of a false finding: nothing differs in the campaign, but a sentence states a difference."""
 LEAST_DIFFERENCE = 1.05
@@ -342,13 +341,14 @@ def sentence(
     if pair["direction"] == 0:
         text = f"{better} and {worse} are level{where}"
     elif table.lower_is_better:
-        text = (
-            f"{worse} {verb(worse, 'takes', 'take')} {by_how_much(factors, 'long')} {better}{where}"
-        )
+        text = f"{worse} {verb(worse, 'takes', 'take')} {times(factors)} as long as {better}{where}"
     else:
-        text = f"{better} {verb(better, 'is', 'are')} {by_how_much(factors, 'fast')} {worse}{where}"
+        text = f"{better} {verb(better, 'is', 'are')} {times(factors)} as fast as {worse}{where}"
     if pair["working_set"]:
         text = f"{pair['working_set']}, {text}"
+    known = pd.concat([pairs["band"], pairs["band_other"]]).dropna()
+    if placements := sorted({distance_of(band) for band in known}):
+        text += f" ({listed(placements)})"
     return {
         "topic": pair["topic"],
         "better": better,
@@ -408,24 +408,11 @@ def verb(subject: str, singular: str, plural_form: str) -> str:
     return plural_form if subject[:1].isdigit() and subject.endswith("s") else singular
 
 
-def by_how_much(factors: pd.Series, adjective: str) -> str:
-    """Return ``12 to 31 % faster than`` or ``2.1 times as fast as`` for the adjective ``fast``."""
-    if factors.max() < TWICE:
-        return f"{percents(factors - 1)} {adjective}er than"
-    return f"{times(factors)} as {adjective} as"
-
-
-def percents(shares: pd.Series) -> str:
-    """Return ``12 %`` or ``12 to 31 %``."""
-    low, high = f"{100 * min(shares):.0f}", f"{100 * max(shares):.0f}"
-    return f"{value_range(low, high)} %"
-
-
 def times(factors: pd.Series) -> str:
-    """Return ``2.1 times`` or ``2.1 to 130 times``."""
-    # ``.2g`` would write 99.5 as 1e+02.
+    """Return ``2.1 times`` or ``1.07 to 130 times``."""
+    # ``.3g`` would write 999.5 as 1e+03.
     texts = [
-        f"{factor:.2g}" if factor < 99.5 else f"{factor:.0f}"
+        f"{factor:.3g}" if factor < 999.5 else f"{factor:.0f}"
         for factor in (factors.min(), factors.max())
     ]
     return f"{value_range(*texts)} times"

@@ -18,7 +18,7 @@ from peakmark.config.layouts import Layout
 from peakmark.formatting import capitalised, listed, node_or_link, percent, plural, value_range
 from peakmark.messages import message
 from peakmark.rows import comparisons, placements, schema
-from peakmark.rows.comparisons import INNER, TWICE, times, words_for
+from peakmark.rows.comparisons import INNER, times, words_for
 from peakmark.rows.fleet import DELTA
 from peakmark.rows.labels import MANY, Labels, labels_of, rows_of_typical_node, table_of
 from peakmark.rows.schema import Line
@@ -87,8 +87,13 @@ def labelled_tables(rows: pd.DataFrame, layout: Layout | None) -> Tables:
 
 
 def is_calm(rows: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows that are neither wrong nor disturbed."""
-    return schema.is_right(rows) & rows["disturbances"].eq("")
+    """Return a mask of the rows of a table that are neither wrong nor disturbed.
+
+    If some rows measure a level of the memory, rows that measure parts of two levels do not count.
+    """
+    found = schema.is_right(rows) & rows["disturbances"].eq("")
+    has_level = rows["cache_level"].ne("")
+    return found & has_level if has_level.any() else found
 
 
 def compare(tables: Tables, layout: Layout | None) -> dict[Any, pd.DataFrame]:
@@ -198,10 +203,10 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
     With references, another sentence states by how much the values of each program vary.
     """
-    judged = rows[rows["is_own"] | rows["is_comparable"]]
     # ``ratio`` is the kernel's value over the reference's. For times, the speed is its reciprocal.
-    speed = judged["ratio"].mask(judged["unit"].eq("s"), 1 / judged["ratio"])
-    judged = judged.assign(speed=speed, is_calm=is_calm(judged))
+    speed = rows["ratio"].mask(rows["unit"].eq("s"), 1 / rows["ratio"])
+    is_judged = rows["is_own"] | rows["is_comparable"]
+    judged = rows.assign(speed=speed, is_calm=is_judged & is_calm(rows))
     own = table.own
     calm = judged[judged["is_calm"]]
     own_points = calm.loc[calm["is_own"], "point"]
@@ -260,9 +265,8 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     texts = []
     for workload, values in rows.groupby("of_workload", sort=False)["value"]:
         factor = values.max() / values.min()
-        by = f"a factor of {factor:.2g}" if factor >= TWICE else f"{100 * (factor - 1):.0f} %"
         if len(values) > FEW_ROWS:
-            texts.append(f"{by} for {workload}")
+            texts.append(f"a factor of {factor:.3g} for {workload}")
     if texts:
         text = f"{start} has values that differ by up to {listed(texts)}."
         yield {"topic": "Best and worst", "points": rows["point"], "text": text}

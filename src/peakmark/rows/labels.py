@@ -17,7 +17,11 @@ from peakmark.tools.tables import BY_NAME, UNITS, Table
 
 Line = Any
 """A line of ``rows``, as ``schema.lines`` yields it."""
-WORKING_SETS = {"block": "in caches", "pool": "in DRAM"}
+WORKING_SETS = {
+    "block": "in caches",
+    "pool": "in DRAM",
+    "pool-temporal": "in DRAM with ordinary stores",
+}
 """Variant of a memory row -> phrase for it in sentences."""
 OF_GPU = {
     "burst": "in the first 20 ms",

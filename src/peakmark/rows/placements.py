@@ -16,7 +16,6 @@ import pandas as pd
 
 from peakmark.formatting import counted, natural, significant, value_range
 from peakmark.messages import Message, message, words
-from peakmark.rows.comparisons import times
 from peakmark.rows.schema import GAP, CampaignFrames
 
 LEAST_RUNS, LEAST_SHARE = 3, 0.05
@@ -141,9 +140,9 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     frequent bands, these decide in turn: no run with ``causes``, a higher mean share of the CPUs'
     time (rounded to tenths), more undisturbed runs of all rows on the host, a shorter time.
 
-    The values in the usual band are usual. All undisturbed values of a row are usual if the row has
-    no band, or if those outside the usual band are within ``UNCHANGED_WITHIN`` of its median: then
-    bands make no difference to the row.
+    The values in the usual band are usual. All values of a row are usual if the row has no band, or if
+    those outside the usual band are within ``UNCHANGED_WITHIN`` of its median: then bands make no
+    difference to the row. Values with ``causes`` are ignored here, unless all outside values have some.
     """
     # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
@@ -163,6 +162,9 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     median = valid["value"].where(is_usual).groupby(row).transform("median")
     # A row without any band has no median: a comparison with it is False, so that none of its runs is apart.
     is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED_WITHIN) & ~is_usual
+    # A disturbance explains a difference: such runs are apart only if the row has no others outside the usual band.
+    is_clean = valid["causes"].eq("") & ~is_usual
+    is_apart &= is_clean | ~is_clean.groupby(row).transform("any")
     # If no run of a row is apart, bands make no difference to it, and all its runs are usual.
     chosen = valid.index[is_usual | ~is_apart.groupby(row).transform("any")]
     return runs.assign(is_usual=runs.index.isin(chosen))
@@ -220,6 +222,7 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
     if not hosts:
         return
     of_host = runs[runs["host"].eq(hosts[0])]
+    speeds = speeds_left_out(of_host)
     bands = []
     for _, of_band in of_host.groupby("band"):
         # Both readings of each run in one column.
@@ -228,21 +231,25 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
         distance = distance_of(taken.median())
         # All values of a record have the same readings.
         count = of_band["record"].nunique()
-        # The value of core to core is the time itself; a run that was slowed down says nothing of its placement.
-        is_calm = of_band["causes"].eq("") & of_band["workload"].ne("C2C")
-        speeds = words_on_speeds(frames.rows, of_band[is_calm & ~of_band["kept"]])
+        found = speeds.reindex(of_band.index).dropna()
+        factors = ""
+        if len(found):
+            slowest, fastest = (f"{speed:.2g}" for speed in (found.min(), found.max()))
+            factors = words("speeds", speeds=value_range(slowest, fastest))
         span = value_range(low, high)
-        bands.append(words("band", times=span, runs=count, distance=distance, speeds=speeds))
+        bands.append(words("band", times=span, runs=count, distance=distance, speeds=factors))
     case = "nodes" if runs["host"].nunique() > 1 else ""
     yield message("placements", case=case, hosts=counted(hosts), host=hosts[0], bands=tuple(bands))
 
 
-def words_on_speeds(rows: pd.DataFrame, left_out: pd.DataFrame) -> str:
-    """Return by how much the fastest and the slowest of left-out runs differ from the values of their rows."""
-    values = left_out.merge(rows[["point", "instrument", "value"]], on=["point", "instrument"])
-    ratio = values["value_x"] / values["value_y"]
-    # A shorter time is faster, and so is a higher rate.
-    speed = ratio.mask(values["unit"].eq("s"), 1 / ratio).dropna()
-    if speed.empty:
-        return ""
-    return words("speeds", speeds=times(speed))
+def speeds_left_out(runs: pd.DataFrame) -> pd.Series:
+    """Return how many times as fast as the other runs of their rows the runs are that rows leave out.
+
+    Disturbed runs are ignored, and core to core, whose value is the time itself. Other runs have NaN.
+    """
+    clear = runs[runs["causes"].eq("") & runs["workload"].ne("C2C")]
+    row = [clear[name] for name in ROW_ON_HOST]
+    usual = clear["value"].where(clear["kept"]).groupby(row).transform("median")
+    speed = clear["value"] / usual
+    # A shorter time is faster.
+    return speed.mask(clear["unit"].eq("s"), 1 / speed).mask(clear["kept"])

@@ -226,11 +226,15 @@ def above_limit(point: MeasuredPoint) -> Messages:
 def row_placements(point: MeasuredPoint) -> Messages:
     """Report the placement of the CPUs in each row that has one; runs of other placements were left out."""
     for instrument, measured in point.measured.items():
-        if distance := distance_of(measured.row.band):
-            # Runs are left out for their placement, or because they are above the limit.
-            others = sum(not run.above_limit for run in point.left_out[instrument])
-            # Another run may have another placement, and with it another value.
-            trust, case = (Trust.CARE, "others") if others else (Trust.OK, "")
+        # Runs are left out for their placement, or because they are above the limit.
+        others = any(not run.above_limit for run in point.left_out[instrument])
+        distance = distance_of(measured.row.band)
+        # Another run may have another placement, and with it another value.
+        trust, case = (Trust.CARE, "others") if others else (Trust.OK, "")
+        # Runs of several nodes may have several placements.
+        if others and not distance:
+            case = "mixed"
+        if others or distance:
             yield message("placement", trust, case=case, about=instrument, distance=distance)
 
 

@@ -420,7 +420,8 @@ def add_comparable(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     is_reference = ~rows["is_own"] & ~rows["instrument"].isin(NOT_COMPARED)
     is_comparable = is_reference & is_measured & rows["unequal_nodes"].eq("")
     own = rows["band"].where(rows["is_own"]).groupby(rows["point"]).transform("max")
-    is_comparable &= schema.may_be_one(rows["band"], own)
+    # The placement may matter to the reference alone.
+    is_comparable &= schema.may_be_one(rows["band"], own) & (own.notna() | rows["band"].isna())
     return rows.assign(is_comparable=is_comparable)
 
 

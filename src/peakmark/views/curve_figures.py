@@ -172,7 +172,7 @@ def plot_roofline(figure: Picture) -> Figure:
             height = row.value * TRIAD_USE * rates.factor
             lines.append({**dot, "x": TRIAD_USE, "y": height})
         # Of a cache level, only the first row is a roof: ``pictures.roofs`` puts the fastest first.
-        is_roof = is_rate | ~of_threads.duplicated(["table", "cache_level"])
+        is_roof = is_rate | ~of_threads["cache_level"].mask(is_rate).duplicated()
         for row in schema.lines(of_threads[is_roof]):
             # A name behind "_" is in no legend: it stands at the roof.
             roof = {"panel": panel, "name": f"_{roof_name(row)}", "line": ""}

@@ -294,9 +294,11 @@ def reference_text(reference: Line | None, unit: str) -> str:
     """Return a reference with its share of the limit, or with its value if no limit is known."""
     if reference is None:
         return ""
-    if reference.efficiency is None:
-        return f"{reference.program} {amount(reference.value, unit)}"
-    return typeset(f"{reference.program} {percent(reference.efficiency)}%")
+    value = amount(reference.value, unit)
+    if reference.efficiency is not None:
+        value = typeset(f"{percent(reference.efficiency)}%")
+    care = ", care" if reference.trust == Trust.CARE else ""
+    return f"{reference.program} {value}{care}"
 
 
 # -- whether to trust it
@@ -386,13 +388,14 @@ def verdict(card: Sequence[CardLine]) -> str:
     for line in card:
         title = line.title.replace(",", "")
         part = title if line.subsystem in ("cpu", "network") else title.split()[0]
+        share = line.share if line.group == RATED else None
+        name = part if share is not None or part not in shares else title
         if line.trust == Trust.CARE:
-            careful[part] = None
-        if line.group == RATED and line.share is not None:
-            shares[part].append(line.share)
+            careful[name] = None
+        if share is not None:
+            shares[part].append(share)
         else:
             is_limitless = line.group == WITHOUT_LIMIT
-            name = title if part in shares else part
             reasons.setdefault(name, "no limit known" if is_limitless else line.reason)
     rated = []
     for part, values in shares.items():
@@ -427,7 +430,7 @@ def measured_when(frames: CampaignFrames) -> str:
     hosts = frames.runs.loc[frames.runs["kept"], "host"].nunique()
     if hosts > 1:
         took += f" on {plural(hosts, 'node')}"
-    return f"{date(first)} from {first:%H:%M} UTC, in {took}; each value from {runs}"
+    return f"{date(first)} from {first:%H:%M} UTC, in {took}; each value of peakmark from {runs}"
 
 
 # -- what limits it
@@ -621,16 +624,15 @@ def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat with the number of rows whose values other activity may have changed.
 
-    Only rows with the trust *care* count, and only warnings that lower the trust
-    (``is_disturbance``). So rows whose undisturbed runs confirm the value do not count.
+    Only warnings that lower the trust count (``is_disturbance``). So rows whose undisturbed runs
+    confirm the value do not count.
     """
-    careful = measured[measured["trust"].eq(Trust.CARE)]
     warnings = frames.warnings[schema.is_disturbance(frames.warnings)]
     # Keep the warnings on the value of peakmark's kernel, or on the whole row (``about`` is empty).
-    on_own = warnings[warnings["about"].isin(["", *careful["instrument"]])]
-    rows = int(careful["point"].isin(on_own["point"]).sum())
+    on_own = warnings[warnings["about"].isin(["", *measured["instrument"]])]
+    rows = int(measured["point"].isin(on_own["point"]).sum())
     if rows:
-        yield message("disturbed-rows", rows=rows)
+        yield message("disturbed-rows", rows=rows, of=len(measured))
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:

@@ -509,7 +509,7 @@ def sentences_on_gaps(
     reasons = merge_keys(own["limit_reason"])
     if with_limit and reasons:
         where = " in the empty cells" if own["limit"].notna().any() else ""
-        reason = "the HTML report lists the reasons with the formulas"
+        reason = "the formulas in the HTML report give the reasons"
         if len(reasons) == 1:
             reason = reasons[0]
         found.append(f"Theoretical {table.quantity} is unknown{where}: {reason}")

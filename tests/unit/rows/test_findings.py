@@ -108,7 +108,7 @@ def test_a_point_measured_twice_is_said_whichever_point_comes_first(tmp_path):
     (text,) = frames.findings.loc[frames.findings["topic"].eq("Workloads"), "text"]
     assert (
         text
-        == "INT8 is 3 times as fast as INT16 with 1 thread and 2 threads, from as few as 2 runs."
+        == "INT8 is 2.99 to 3 times as fast as INT16 with 1 thread and 2 threads, from as few as 2 runs."
     )
 
 
@@ -139,8 +139,8 @@ def test_no_workload_depends_most_on_the_block_size_if_a_row_was_disturbed(tmp_p
 # -- sentences
 
 
-def test_a_factor_just_below_a_hundred_has_no_exponent():
-    assert comparisons.times(pd.Series([99.4, 99.6])) == "99 to 100 times"
+def test_a_factor_just_below_a_thousand_has_no_exponent():
+    assert comparisons.times(pd.Series([999.4, 999.6])) == "999 to 1000 times"
 
 
 def test_a_share_just_above_the_limit_is_stated_for_the_points_it_is_of(tmp_path):
