@@ -328,7 +328,7 @@ def alike(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         elif what != HOST:  # the names of the nodes state it
             different.append([what, values_with_nodes(names_by_value)])
     if different:
-        groups["What differs between the nodes"] = different
+        groups["What differs between the nodes, or is known of some only"] = different
     name = f"{len(nodes)} nodes: {nodes[0]['name']} to {nodes[-1]['name']}"
     return [{"name": name, "groups": groups}]
 

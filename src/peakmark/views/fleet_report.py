@@ -21,8 +21,6 @@ from peakmark.rows.labels import Labels
 from peakmark.rows.schema import CampaignFrames
 from peakmark.tools.tables import BY_NAME
 
-MOST_NAMED = 8
-"""Largest number of nodes that a sentence names; the others are counted."""
 MOST_LINES = 200
 """Largest number of slow rows in the report; ``tables/nodes.csv`` has all."""
 MOST_DISTANCE = 0.1
@@ -43,8 +41,9 @@ def describe(frames: CampaignFrames) -> list[str]:
     lines = [headline(frames)]
     campaign = frames.campaign
     if campaign["missing"]:
-        cells = plural(campaign["cells"], "planned cell")
-        lines.append(f"records of {campaign['missing']} of {cells} are missing")
+        lines.append(
+            f"records of {campaign['missing']} of {plural(campaign['cells'], 'planned cell')} are missing"
+        )
     lines += slow_paragraphs(frames) or [rule_sentence(frames)]
     links = frames.findings[frames.findings["topic"].eq("Links")]
     return [*lines, *map(typeset, links["text"])]
@@ -52,7 +51,8 @@ def describe(frames: CampaignFrames) -> list[str]:
 
 def headline(frames: CampaignFrames) -> str:
     """Return the number of slow nodes, or why it cannot be told whether a node is slow."""
-    name, slow = frames.campaign["name"], slow_nodes(frames)
+    name = frames.campaign["name"]
+    slow = slow_nodes(frames)
     if not slow and (reason := why_unknown(frames)):
         return f"{name}: cannot tell: {reason}"
     return f"{name}: {plural(len(slow), 'slow node')}"
@@ -83,7 +83,8 @@ def why_unknown(frames: CampaignFrames) -> str:
         return "no node was judged"
     if frames.campaign["missing"] and unjudged(frames):
         return "a node was not judged, and records are missing"
-    rows, disturbed = int(judged["judged"].sum()), int(judged["disturbed"].sum())
+    rows = judged["judged"].sum()
+    disturbed = judged["disturbed"].sum()
     if disturbed > MOST_DISTURBED * rows:
         return f"{disturbed} of {rows} compared rows were disturbed by other activity"
     distance = judged["distance"].max()
@@ -103,7 +104,7 @@ def promise_lines(frames: CampaignFrames) -> list[str]:
         nodes_of[entry["promise"]][entry["verdict"]].append(entry["node"] or "any node")
     lines = []
     for promise, verdicts in nodes_of.items():
-        parts = [f"{text} on {counted(nodes, MOST_NAMED)}" for text, nodes in verdicts.items()]
+        parts = [f"{text} on {counted(nodes)}" for text, nodes in verdicts.items()]
         lines.append(f"{promise}: {'; '.join(parts)}.")
     if lines:
         _, verdict = judge_promises(frames)
@@ -171,8 +172,8 @@ def disturbed_slow_rows(frames: CampaignFrames) -> str:
     """Return a sentence on how many rows of slow nodes were disturbed; empty if none was."""
     points = frames.rows.loc[frames.rows["is_slow"], "point"]
     disturbed = frames.warnings.loc[schema.is_disturbance(frames.warnings), "point"]
-    count = int(points.isin(disturbed).sum())
-    return f"Disturbed rows of slow nodes: {count} of {len(points)}." if count else ""
+    count = points.isin(disturbed).sum()
+    return f"Slow rows that were disturbed: {count} of {len(points)}." if count else ""
 
 
 def rule_sentence(frames: CampaignFrames) -> str:
@@ -200,31 +201,32 @@ def all_clear(frames: CampaignFrames) -> str:
 
 
 def alike(frames: CampaignFrames) -> list[tuple[str, list[Line]]]:
-    """Return (reasons in words, nodes) for each group of slow nodes with the same subsystem and reasons.
+    """Return (reasons in words, nodes) for each group of slow nodes with the same subsystem, table and reasons.
 
-    The group of the slowest node comes first.
+    The table is empty unless the links of the nodes are slow. The group of the slowest node comes first.
     """
     nodes = lines_of_slow_nodes(frames).sort_values("behind", ascending=False, kind="stable")
-    groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
     for node in schema.lines(nodes):
-        groups[node.subsystem, " ".join(json.loads(node.reasons or "[]"))].append(node)
-    return [(reason, lines) for (_, reason), lines in groups.items()]
+        groups[node.subsystem, node.table, " ".join(json.loads(node.reasons or "[]"))].append(node)
+    return [(reason, lines) for (_, _, reason), lines in groups.items()]
 
 
 def slow_sentence(nodes: Sequence[Line]) -> str:
-    """Return the sentence on nodes that are slow in one subsystem."""
-    names = counted([*dict.fromkeys(node.name for node in nodes)], MOST_NAMED)
-    resource = SUBSYSTEMS[nodes[0].subsystem].named
+    """Return the sentence on nodes that are slow in one subsystem, or whose links are slow in one table."""
+    first = nodes[0]
+    names = counted(dict.fromkeys(node.name for node in nodes))
     low = min(node.behind_low for node in nodes)
     high = max(node.behind_high for node in nodes)
-    if nodes[0].table:
-        return f"Slow: {names}, links {low:.1%} to {high:.1%} behind others."
+    if first.table:
+        quantity = BY_NAME[first.table].quantity.lower()
+        return f"Slow: {names}, {quantity} of links {low:.1%} to {high:.1%} behind others."
+    resource = SUBSYSTEMS[first.subsystem].named
     if len(nodes) > 1:
         return f"Slow: {names}, {resource} {low:.1%} to {high:.1%} behind their class."
-    (node,) = nodes
     return (
-        f"Slow: {names}, {resource} {node.behind:.1%} behind its class"
-        f" ({low:.1%} to {high:.1%}, in {node.rows} of {plural(node.judged, 'row')})."
+        f"Slow: {names}, {resource} {first.behind:.1%} behind its class"
+        f" ({low:.1%} to {high:.1%}, in {first.rows} of {plural(first.judged, 'row')})."
     )
 
 
@@ -251,7 +253,7 @@ def unjudged(frames: CampaignFrames) -> str:
     names = sorted(frames.nodes.loc[is_unjudged, "node"], key=natural)
     if not names:
         return ""
-    return f"Not judged: {counted(names, MOST_NAMED)}."
+    return f"Not judged: {counted(names)}."
 
 
 # -- the slow rows

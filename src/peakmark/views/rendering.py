@@ -121,12 +121,13 @@ def write(report: ReportContent, target: Path) -> Path:
 
 
 def write_all(report: ReportContent) -> None:
-    """Write the report as PDF and HTML, and page one as ``summary.md`` to paste and ``summary.json``."""
+    """Write the report as PDF and HTML, page one as ``summary.md`` to paste, and its card as ``summary.json``."""
     for name in ("report.pdf", "report.html"):
         write(report, report.campaign / name)
     page = report.data["page_one"]
     text = json.dumps(page, indent=1, ensure_ascii=False)
-    (report.campaign / "summary.md").write_text(score_card.markdown(page), encoding="utf-8")
+    paragraphs = [score_card.markdown(page), *report.data["slow"], ""]
+    (report.campaign / "summary.md").write_text("\n".join(paragraphs), encoding="utf-8")
     (report.campaign / "summary.json").write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -95,7 +95,7 @@ def parts_of_nodes(frames: CampaignFrames, table: Table, layout: Layout | None) 
         )
     shown = usual_table(frames, called, rows)
     every_node = part_of(replace(shown, title=f"{shown.title}: every node"))
-    every_node["table"]["runs"] = runs_of_lines(frames, called, own)
+    every_node["table"]["runs"] = runs_of_lines(frames, shown)
     return [part, every_node | {"on_paper": False}]
 
 
@@ -112,7 +112,7 @@ def parts_of_table(frames: CampaignFrames, table: Table, layout: Layout | None) 
         part["table"]["remarks"] += list(notes_below(frames, each, layout))
         # A line of a layout's table may show several rows, so that its runs cannot be listed.
         if not each.is_of_layout:
-            part["table"]["runs"] = runs_of_lines(frames, table, each.lines)
+            part["table"]["runs"] = runs_of_lines(frames, each)
         parts.append(part)
     # A finding stands below the last table that has all its points, or below the last table.
     for finding, names in findings_with_points(frames, table):
@@ -180,19 +180,19 @@ def notes_below(frames: CampaignFrames, shown: ShownTable, layout: Layout | None
         yield sentence(f"{programs[str(instrument)]}, {which}: {text}")
 
 
-def runs_of_lines(frames: CampaignFrames, table: Table, own: pd.DataFrame) -> list[Part]:
-    """Return for each row of peakmark's kernel the runs that count.
+def runs_of_lines(frames: CampaignFrames, shown: ShownTable) -> list[Part]:
+    """Return for each line of a usual table the runs of peakmark's kernel that count.
 
     ``point`` is the row's point. ``shares`` has the runs as shares of the highest run, ``text`` has them
-    in the unit of the table.
+    in the unit of the shown table.
     """
     kept = frames.runs[frames.runs["kept"]].sort_values("repetition", kind="stable")
     values = kept.groupby(["point", "instrument"])["value"].agg(list)
     lines = []
-    for row in schema.lines(own):
+    for row in schema.lines(shown.lines):
         runs = values.get((row.point, row.instrument), [])
         highest = max(runs, default=0.0)
-        texts = [significant(value * table.factor) for value in runs]
+        texts = [significant(value * shown.table.factor) for value in runs]
         shares = [round(value / highest, 3) for value in runs]
         lines.append({"point": row.point, "shares": shares, "text": ", ".join(texts)})
     return lines

@@ -296,7 +296,8 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
     holes = planned - usable["group"].nunique()
     if holes:
         below.append(
-            f"Points that no node measured, or that are wrong on all nodes: {holes} of {planned}"
+            f"Points that no node measured, or that are wrong on all nodes: {holes} of {planned};"
+            " the table of every node in the HTML report has them"
         )
     # A line shows all nodes of its place, also those without a usable value.
     line = usable.drop_duplicates("group").set_index(places)["group"].rename("line")
@@ -308,8 +309,8 @@ def nodes_table(frames: CampaignFrames, table: Table, rows: pd.DataFrame) -> Sho
         shown.sort_values("line", kind="stable"),
         below=below,
         reading=(
-            "One line for each point. Low and high: of the nodes' medians; of one node, or of any"
-            f" node, the interval of the median. {table.remark}"
+            "One line for each point. Low and high: of the nodes' medians; of one node, or of “any”"
+            f" (whichever node was free), the interval of the median. {table.remark}"
         ),
         name=f"{table.name}_nodes",
     )

@@ -6,7 +6,8 @@ import pytest
 from tests.unit import campaign_data as make
 from tests.unit.campaign_data import SLOW, fleet_frames
 
-from peakmark.views import fleet_report
+from peakmark.views import fleet_report, rendering
+from peakmark.workflow import status
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,13 @@ def test_nodes_of_which_the_reasons_read_alike_share_a_sentence(tmp_path):
         and "and 4 more, " in sentence
         and "behind their class" in sentence
     )
+
+
+def test_the_summary_to_paste_names_the_slow_nodes(tmp_path):
+    folder = make.write_fleet(tmp_path / "c", 5, {"node2": {"cpu": 0.8}})
+    make.tables(folder)
+    rendering.write_all(status.collect_report(folder))
+    assert "\n\nSlow: node2, " in (folder / "summary.md").read_text()
 
 
 def test_one_node_has_no_verdict_on_page_one(tmp_path):

@@ -83,5 +83,7 @@ def test_rows_of_any_node_and_of_pairs_have_no_dot(tmp_path):
     unlike = replace(frames, rows=frames.rows.assign(node_class=frames.rows["node"]))
     assert sections.overview(unlike) is None
     assert "fleet" not in {name for name, _ in figures.drawn_figures(unlike, None)}
-    first, *_ = fleet_report.slow_paragraphs(frames)
-    assert "node3, links" in first
+    # A time and a rate are no range of one quantity.
+    latency, throughput, *_ = fleet_report.slow_paragraphs(frames)
+    assert "node3, latency of links 49.7" in latency
+    assert "node3, throughput of links 33.4" in throughput

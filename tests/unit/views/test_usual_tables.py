@@ -5,7 +5,7 @@ from tests.unit.views.test_table_files import shown
 
 from peakmark.messages import captions
 from peakmark.tools.tables import BY_NAME
-from peakmark.views import layout_tables, table_files, usual_tables
+from peakmark.views import layout_tables, sections, table_files, usual_tables
 from peakmark.views.pictures import case_of, pictures_of
 from peakmark.views.table import rows_of
 
@@ -49,6 +49,13 @@ def test_points_that_no_node_measured_are_a_table_without_lines(tmp_path):
     grid = usual_tables.nodes_table(arranged, BY_NAME["cpu"], frames.rows)
     assert grid.body == [] and "are wrong on all nodes: 1 of 1" in grid.below[-1]
     assert grid.page()["body"] == []
+
+
+def test_the_runs_of_a_row_are_in_the_unit_of_their_table(tmp_path):
+    frames = make.frames(tmp_path / "c", make.runs("diskbench", "RS", 2.7e9, 3.183e9, 3.275e9))
+    (chapter,) = sections.build(layout_tables.for_print(frames, None), None)
+    (runs,) = chapter["parts"][0]["table"]["runs"]
+    assert runs["text"] == "2.700, 3.183, 3.275"  # GB/s; the headings of the CSV file are in MB/s
 
 
 def test_every_figure_has_a_caption(tmp_path):
