@@ -127,7 +127,7 @@ def write_all(report: ReportContent) -> None:
     page = report.data["page_one"]
     text = json.dumps(page, indent=1, ensure_ascii=False)
     paragraphs = [score_card.markdown(page), *report.data["slow"], ""]
-    (report.campaign / "summary.md").write_text("\n".join(paragraphs), encoding="utf-8")
+    (report.campaign / "summary.md").write_text("\n\n".join(paragraphs), encoding="utf-8")
     (report.campaign / "summary.json").write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -116,7 +116,8 @@ def test_the_summary_to_paste_names_the_slow_nodes(tmp_path):
     folder = make.write_fleet(tmp_path / "c", 5, {"node2": {"cpu": 0.8}})
     make.tables(folder)
     rendering.write_all(status.collect_report(folder))
-    assert "\n\nSlow: node2, " in (folder / "summary.md").read_text()
+    summary = (folder / "summary.md").read_text()
+    assert "\n\nSlow: node2, " in summary and "\n\nA node is slow in a row" in summary
 
 
 def test_one_node_has_no_verdict_on_page_one(tmp_path):
