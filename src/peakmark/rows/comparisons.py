@@ -314,9 +314,7 @@ def sentences(table: Table, pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     workloads = pairs[pairs["of_workload"].ne("")].drop_duplicates("of_workload")
     for _, every in pairs.groupby(CHOICES, sort=False):
         clear = every.dropna(subset="direction")
-        # Factors of 100 and more have a sentence of their own: "1.1 to 350 times" would say little.
-        is_large = np.log10(clear["factor"]).abs().ge(2)
-        for _, same in clear.groupby(["direction", "certainty", is_large], sort=False):
+        for _, same in clear.groupby(["direction", "certainty"], sort=False):
             yield sentence(table, same, every, workloads)
 
 
@@ -348,7 +346,7 @@ def sentence(
         text = f"{pair['working_set']}, {text}"
     known = pd.concat([pairs["band"], pairs["band_other"]]).dropna()
     if placements := sorted({distance_of(band) for band in known}):
-        text += f" ({listed(placements)})"
+        text += f" ({listed(placements)}, where a remark says so)"
     return {
         "topic": pair["topic"],
         "better": better,

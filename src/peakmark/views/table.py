@@ -293,6 +293,8 @@ OF_ROW = re.compile(r" in \d+ of \d+ repetitions| on [^,]+, where the server ran
 """Pattern of what a message says of the repetitions or the server of one row."""
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
 """Pattern of a number in a text. A digit of a name such as *iperf3* is no number."""
+NEVER_MOOT = ("disagreement", "udp-loss")
+"""Codes of warnings that tables show even on a value that must not be used."""
 TRUSTS = [str(trust) for trust in ORDER]
 """Degrees of trust, the least first."""
 
@@ -364,14 +366,15 @@ def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
     They have short words (column ``short``). A disturbance of too few runs to change a value is
-    left out. If a value must not be used, only the warnings that say so are shown. If peakmark's
-    kernel measured that value, this holds for the values of all programs at its point.
+    left out. If a value must not be used, only the warnings that say so are shown, and ``NEVER_MOOT``. If
+    peakmark's kernel measured that value, this holds for the values of all programs at its point.
     """
     is_reason = notes["trust"].eq(Trust.NO)
     is_on_row = notes["about"].isin(["", *KERNELS.values()])
     is_moot = notes["point"].isin(notes.loc[is_reason & is_on_row, "point"])
     value = pd.MultiIndex.from_frame(notes[["point", "about"]])
     is_moot |= value.isin(value[is_reason])
+    is_moot &= ~notes["code"].isin(NEVER_MOOT)
     is_moot |= notes["code"].isin(DISTURBANCES) & notes["trust"].eq(Trust.OK)
     return notes[(is_reason | ~is_moot) & notes["short"].ne("")]
 
