@@ -144,7 +144,7 @@ def names_difference(tables: Sequence[pd.DataFrame], kind: str, lot: np.random.G
         known = pd.DataFrame.from_dict(speeds, orient="index").rename_axis(ROW)
         labels = Labels(BY_NAME[rows["table"].iloc[0]])
         measured = rows.drop(columns=[*known]).join(known, on=ROW)
-        measured = comparisons.add_words(measured, labels)
+        measured = comparisons.add_words(measured, labels).assign(is_calm=True)
         for pairs in comparisons.pairs_of_table(measured, labels):
             found.append(pairs.assign(table=labels.table.name))
     judged = comparisons.judged(pd.concat(found, ignore_index=True))

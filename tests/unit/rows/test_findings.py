@@ -3,8 +3,10 @@
 import math
 import statistics
 
+import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.method import rows as method
 from tests.unit import campaign_data as make
 
 from peakmark.cell import Cell
@@ -192,3 +194,9 @@ def test_the_parallel_efficiency_is_the_share_of_one_node_times_the_nodes(tmp_pa
     assert shares.tolist() == pytest.approx([0.901, 0.749], abs=1e-3)
     (line,) = score_card.card_lines(campaign)
     assert (line.title, line.place, line.text) == ("HPL, 16 nodes", "8 cores", "12.1 TFLOP/s")
+
+
+def test_a_campaign_of_values_that_are_all_alike_has_no_difference():
+    """The simulation of docs/method.md (``make bench-method``) once ended with a KeyError."""
+    tables = method.planned_rows(method.PRESETS[0])
+    assert not method.names_difference(tables, method.NOISES[0], np.random.default_rng(1))
