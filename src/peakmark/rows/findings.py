@@ -184,8 +184,6 @@ def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str,
     text = f"{name}: best {labels.quantity(best.value)} ({places[0]})"
     if worst.value != best.value:
         text += f", worst {labels.quantity(worst.value)} ({places[1]})"
-    if 1 < ordered[-1].value / ordered[0].value <= comparisons.LEAST_DIFFERENCE:
-        text += "; they are level"
     if len(ordered) < len(rows):
         text += f"; {plural(len(rows) - len(ordered), 'wrong row')} left out"
     return {

@@ -234,8 +234,8 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
         found = speeds.reindex(of_band.index).dropna()
         factors = ""
         if len(found):
-            slowest, fastest = (f"{speed:.2g}" for speed in (found.min(), found.max()))
-            factors = words("speeds", speeds=value_range(slowest, fastest))
+            slowest, fastest = (f"{speed:.3g}" for speed in (found.min(), found.max()))
+            factors = words("speeds", rows=len(found), speeds=value_range(slowest, fastest))
         span = value_range(low, high)
         bands.append(words("band", times=span, runs=count, distance=distance, speeds=factors))
     case = "nodes" if runs["host"].nunique() > 1 else ""
