@@ -160,7 +160,10 @@ def _speed(host: Host, name: str) -> _Speed:
     if kind == "infiniband":
         return _infiniband(host, name)
     if _driver(host, name) in _PARAVIRTUAL or (kind == "virtual" and not wired):
-        return None, f"{name} is a virtual interface, which has no line rate"
+        return (
+            None,
+            f"{name} is a virtual interface, which has no line rate and may end on the same machine",
+        )
     if kind == "virtual":
         speeds = {_speed(host, member) for member in wired}
         if len({speed for speed, _ in speeds}) > 1:

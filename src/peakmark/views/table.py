@@ -293,7 +293,7 @@ OF_ROW = re.compile(r" in \d+ of \d+ repetitions| on [^,]+, where the server ran
 """Pattern of what a message says of the repetitions or the server of one row."""
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?")
 """Pattern of a number in a text. A digit of a name such as *iperf3* is no number."""
-NEVER_MOOT = ("disagreement", "udp-loss")
+NEVER_MOOT = ("disagreement", "otherwise", "udp-loss")
 """Codes of warnings that tables show even on a value that must not be used."""
 TRUSTS = [str(trust) for trust in ORDER]
 """Degrees of trust, the least first."""
