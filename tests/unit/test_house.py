@@ -22,7 +22,7 @@ CEILINGS = {
     "slurm": 4_610,
     "run": 11_170,
     "storage": 2_940,
-    "tools": 16_676,
+    "tools": 16_710,
     "views": 26_440,
     "workflow": 6_010,
 }

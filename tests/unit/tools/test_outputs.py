@@ -245,6 +245,17 @@ def test_new_files_of_iozone_are_its_first_phase():
     assert all(new[one].value == old[one].value for one in ("RS", "RR", "WR"))
 
 
+def test_a_phase_of_iozone_in_which_a_process_moved_nothing_has_no_value():
+    """With files of one record, IOZone printed the rate of one process as that of 48."""
+    text = samples.text_of("iozone/t2-1m")
+    partial = text.replace("14336.00 kB", "0.00 kB", 1)
+    assert partial != text
+    rows = samples.parse("iozone/t2-1m", partial).measurements
+    assert [row.workload for row in rows] == ["RS", "RR", "WR"]
+    with pytest.raises(Unavailable, match="larger files"):
+        samples.parse("iozone/t2-1m", re.sub(r"(Min xfer\s*=)\s*\S+", r"\1 0.00", text))
+
+
 def test_qperf_whose_ends_measured_different_times():
     """Seen on a busy machine: the clocks of both ends count hundredths of a second."""
     text = samples.text_of("qperf/all")

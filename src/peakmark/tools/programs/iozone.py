@@ -67,10 +67,16 @@ The rate of the first phase is the measured value. The rate of the second one is
 details; it is empty for workloads without a second phase.
 """
 _CHILDREN = re.compile(
-    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$",
+    r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$"
+    r"(?:\n\t.*){4}\n\tMin xfer\s*=\s*(\S+)",
     re.MULTILINE,
 )
-"""Result of one phase. Versions up to 3.420 print KB, later ones kB. Both mean 1024 bytes."""
+"""Result of one phase, and how much the process that did least moved.
+
+Versions up to 3.420 print KB, later ones kB. Both mean 1024 bytes.
+"""
+_PARTIAL = "partial"
+"""In place of the rate of a phase in which not all processes took part."""
 # Headings of the table that one process prints, up to the end of their line.
 _HEADER = re.compile(
     r"^\s+[kK]B\s+reclen\s+write\s+rewrite\s+read\s+reread\s+read\s+write\b.*\n", re.MULTILINE
@@ -156,6 +162,10 @@ class Iozone(Instrument):
         rows: list[Measurement] = []
         for workload in _WORKLOADS:
             rows += _rows(cell, workload, phases)
+        if not rows:
+            raise Unavailable(
+                "IOZone stopped before all of its processes had moved data", "use larger files"
+            )
         return Parsed(tuple(rows), common.found(_VERSION, text))
 
     def estimate(self, cell: Cell) -> Cost:
@@ -206,7 +216,8 @@ def _single(text: str, cell: Cell) -> Output:
 def _several(text: str, cell: Cell) -> Output:
     """Parse the output of a run with several processes into column of ``_single`` -> value as text.
 
-    The values are those of the lines ``Children see throughput``.
+    The values are those of the lines ``Children see throughput``. A phase is ``_PARTIAL`` if a process moved
+    nothing: IOZone stops all processes when the first one ends, which with tiny files is the only one that ran.
 
     Raises:
         ParseError: a line has another number of processes or another unit than the cell, or an
@@ -216,13 +227,13 @@ def _several(text: str, cell: Cell) -> Output:
     wanted = (str(cell.concurrency), "kB")
     if in_ops(cell):
         wanted = (str(cell.concurrency), "ops")
-    for count, phase, value, unit in _CHILDREN.findall(text):
+    for count, phase, value, unit, least in _CHILDREN.findall(text):
         # Versions up to 3.420 print KB.
         if (count, unit.replace("K", "k")) != wanted or phase not in _PHASES:
             raise ParseError(
                 f"IOZone: the cell is not for phase {phase!r} of {count} processes in {unit}/sec"
             )
-        phases[_PHASES[phase]] = value
+        phases[_PHASES[phase]] = value if least.strip("0.") else _PARTIAL
     return phases
 
 
@@ -238,9 +249,11 @@ def _rows(cell: Cell, workload: str, phases: Output) -> Iterator[Measurement]:
             # The first pass writes new files, so its rate is the value.
             phase, other = other, phase
             details["fill"] = "new"
+    if phases.get(phase) == _PARTIAL:
+        return
     details["phase"] = phase
     scale = 1 if in_ops(cell) else _KB  # rates are in operations/s or kB/s
-    if other:
+    if other and phases.get(other) != _PARTIAL:
         details[other] = phases.number(other) * scale
     value = phases.number(phase) * scale
     if not in_ops(cell):
