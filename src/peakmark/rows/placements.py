@@ -243,9 +243,10 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
 
 
 def speeds_left_out(runs: pd.DataFrame) -> pd.Series:
-    """Return how many times as fast as the other runs of their rows the runs are that rows leave out.
+    """Return for each undisturbed run that its row leaves out its speed over that of the row.
 
-    Disturbed runs are ignored, and core to core, whose value is the time itself. Other runs have NaN.
+    The speed of a row is the median of its undisturbed runs that count. Runs that count have NaN. Disturbed runs
+    are not in the result, nor are those of the workload C2C, whose value is the core-to-core time itself.
     """
     clear = runs[runs["causes"].eq("") & runs["workload"].ne("C2C")]
     row = [clear[name] for name in ROW_ON_HOST]

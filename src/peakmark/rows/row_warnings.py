@@ -230,10 +230,10 @@ def row_placements(point: MeasuredPoint) -> Messages:
         others = any(not run.above_limit for run in point.left_out[instrument])
         distance = distance_of(measured.row.band)
         # Another run may have another placement, and with it another value.
-        trust, case = (Trust.CARE, "others") if others else (Trust.OK, "")
-        # Runs of several nodes may have several placements.
-        if others and not distance:
-            case = "mixed"
+        trust, case = Trust.OK, ""
+        if others:
+            # Runs of several nodes may have several placements, and then no distance.
+            trust, case = Trust.CARE, "others" if distance else "mixed"
         if others or distance:
             yield message("placement", trust, case=case, about=instrument, distance=distance)
 

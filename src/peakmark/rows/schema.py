@@ -736,6 +736,11 @@ def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
     return warnings["code"].isin(DISTURBANCES) & warnings["trust"].ne(Trust.OK)
 
 
+def disturbed_points(warnings: pd.DataFrame) -> pd.Series:
+    """Return the points of the warnings of ``is_disturbance``, whatever program they are about."""
+    return warnings["point"][is_disturbance(warnings)]
+
+
 def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:
     """Return a mask of the pairs of rows that may have one placement.
 

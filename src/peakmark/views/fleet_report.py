@@ -171,8 +171,7 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
 def disturbed_slow_rows(frames: CampaignFrames) -> str:
     """Return a sentence on how many rows of slow nodes were disturbed; empty if none was."""
     points = frames.rows.loc[frames.rows["is_slow"], "point"]
-    disturbed = frames.warnings.loc[schema.is_disturbance(frames.warnings), "point"]
-    count = points.isin(disturbed).sum()
+    count = points.isin(schema.disturbed_points(frames.warnings)).sum()
     return f"Slow rows that were disturbed: {count} of {len(points)}." if count else ""
 
 

@@ -222,9 +222,9 @@ def parts_of(table: Table, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]
 
 
 def compared_nodes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of nodes that have others to compare with, as ``labels.with_medians`` returns them.
+    """Return the usable rows of peakmark's kernel on nodes that have others of their class at the same place.
 
-    Pairs of nodes are left out: figures of links show them.
+    The columns are those of ``labels.with_medians``. Pairs of nodes are left out: figures of links show them.
     """
     usable = with_medians(rows[rows["is_own"] & ~is_pair(rows)])
     return usable[usable.groupby("group")["node"].transform("size").gt(1)]
@@ -262,9 +262,8 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
     row of DRAM or of a cache level is its slope, and comes before the other rows of the level.
     These are rows of the triad, which are points below the roofs. Disturbed rows are no roofs.
     """
-    disturbed = frames.warnings.loc[schema.is_disturbance(frames.warnings), "point"]
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
-    rows = rows[~rows["point"].isin(disturbed)]
+    rows = rows[~rows["point"].isin(schema.disturbed_points(frames.warnings))]
     rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
     memory = rows[rows["table"].isin(BANDWIDTHS) & rows["cache_level"].ne("")]
     counts = set(rates["concurrency"]) & set(memory["concurrency"])

@@ -173,12 +173,9 @@ def scale(grid: sns.FacetGrid, values: pd.Series, reach: float) -> None:
     lowest, highest = values.min(), values.max()
     for axis in grid.axes.flat:
         if reach == 0 and lowest * figure_style.SPAN <= highest:
+            steps = figure_style.steps_of(lowest, highest)
             axis.set_xscale("log")
-            axis.xaxis.set_major_locator(
-                LogLocator(
-                    subs=figure_style.steps_of(lowest, highest), numticks=figure_style.MAX_TICKS
-                )
-            )
+            axis.xaxis.set_major_locator(LogLocator(subs=steps, numticks=figure_style.MAX_TICKS))
             axis.xaxis.set_minor_locator(NullLocator())
         else:
             axis.set_xlim(0, MARGIN * max(reach, highest))
