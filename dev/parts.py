@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -42,8 +43,14 @@ def run(name: str) -> Part:
     command = ["make", "--no-print-directory", "--old-file=setup-test", "--old-file=kernels", name]
     log = LOGS / f"{name}.log"
     began = time.monotonic()
-    with log.open("wb") as stream:
-        done = subprocess.run(command, cwd=ROOT, stdout=stream, stderr=stream, check=False)
+    # A pytest that starts closes the folder of temporary files of all pytests to other users, so each part has its own.
+    temporary = tempfile.TemporaryDirectory(prefix="peakmark-", ignore_cleanup_errors=True)
+    with log.open("wb") as stream, temporary as folder:
+        Path(folder).chmod(0o755)
+        environment = os.environ | {"PYTEST_DEBUG_TEMPROOT": folder}
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=stream, stderr=stream, check=False
+        )
     seconds = time.monotonic() - began
     part = Part(name, done.returncode, seconds, log.read_text(errors="replace"))
     state = ", FAILED" if part.code else ""

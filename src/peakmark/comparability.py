@@ -58,9 +58,10 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
     processor = str(cpu.get("model_name") or "")
     if processor and cpu.get("threads"):
         # A name such as AMD EPYC, which virtual machines show, is that of several generations.
-        processor += (
-            f", family {cpu.get('family')} model {cpu.get('model')}, with {cpu['threads']} CPUs"
-        )
+        # CPUs of Arm have no family.
+        if cpu.get("family"):
+            processor += f", family {cpu['family']} model {cpu['model']}"
+        processor += f", with {cpu['threads']} CPUs"
     total = memory.get("total")
     installed = ""
     if total:

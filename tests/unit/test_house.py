@@ -11,19 +11,19 @@ from peakmark.resources import ROOT
 
 PACKAGE = ROOT / "src" / "peakmark"
 CEILINGS = {
-    "": 9_580,
+    "": 9_590,
     "check": 2_150,
     "config": 5_200,
     "data": 330,
-    "limits": 5_670,
+    "limits": 5_720,
     "machine": 9_190,
     "plan": 8_370,
-    "rows": 23_310,
+    "rows": 23_600,
     "slurm": 4_610,
     "run": 11_170,
     "storage": 2_940,
-    "tools": 16_710,
-    "views": 26_440,
+    "tools": 16_740,
+    "views": 26_670,
     "workflow": 6_010,
 }
 """Folder of the package -> most expressions and statements in it; "" for the modules of the package itself."""

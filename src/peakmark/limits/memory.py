@@ -26,6 +26,12 @@ DRAM_FACTOR = 4
 
 Between one and this multiple, neither the limit of the cache nor that of DRAM applies.
 """
+_HELD, _HELD_BESIDE_GUESTS = 0.75, 0.5
+"""Largest share of a cache that a working set takes to count as held, alone and where other guests may use the cache.
+
+Pages lie where they like in a cache, so that a working set as large as the cache is evicted in part. Other guests
+of a host use its last-level caches, however large a guest is told that they are.
+"""
 _WRITE_ALLOCATE = {"WS": (1, 2), "WR": (1, 2), "RWS": (2, 3), "RWR": (2, 3), "TRIAD": (3, 4)}
 """Workload -> (bytes counted, bytes that the channels move) with write-allocate, in units of one array.
 
@@ -115,9 +121,9 @@ def level_of(question: Question) -> str:
         return ""
     caches = levels(question)
     taken = _bytes_of_buffers(question.workload, block)
-    for cache in caches:
-        if taken <= cache.share:  # what one thread can use of the cache
-            return f"L{cache.number}"
+    cache = _holding(question, caches, taken)
+    if cache:
+        return f"L{cache.number}"
     if caches and taken >= DRAM_FACTOR * caches[-1].share:
         return "DRAM"
     return ""
@@ -411,6 +417,16 @@ def levels(question: Question) -> list[Level]:
     return every
 
 
+def _holding(question: Question, caches: Sequence[Level], size: int) -> Level | None:
+    """Return the cache that holds a thread's working set of ``size`` bytes; None if it may be between two levels."""
+    for level in caches:
+        if size <= level.share:
+            is_shared = level is caches[-1] and question.fact("cpu", "virtualised")
+            held = _HELD_BESIDE_GUESTS if is_shared else _HELD
+            return level if size <= held * level.share else None
+    return None
+
+
 def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
     """Return the limit of the cache level into which a thread's working set fits.
 
@@ -427,14 +443,14 @@ def _cache(question: Question, moved_bytes: int, buffer_bytes: int) -> Limit:
     (cores, _), clock, caches = question.cores, question.clock, levels(question)
     if cores is None or clock is None or not caches:
         return question.unknown("facts")
-    # Indices of the caches that hold the buffers. The first one is the innermost.
-    holding = [number for number, level in enumerate(caches) if buffer_bytes <= level.share]
-    if holding:
-        return _narrowest(question, caches[: holding[0] + 1], moved_bytes, cores, clock)
+    level = _holding(question, caches, buffer_bytes)
+    if level:
+        way = caches[: caches.index(level) + 1]
+        return _narrowest(question, way, moved_bytes, cores, clock)
     # The gaps between the buffers are small against such a working set.
     if moved_bytes >= DRAM_FACTOR * caches[-1].share:
         return _moved(question, dram(question))
-    return question.unknown("between", size=moved_bytes, level=caches[-1].number)
+    return question.unknown("between", size=moved_bytes)
 
 
 def _narrowest(
@@ -484,9 +500,8 @@ def _latency(question: Question) -> Limit:
     before they return to a line. By then, a smaller level has evicted the line, so no load hits that level.
     """
     area, caches, clock = question.block or 0, levels(question), question.clock
-    # Find the first cache of which one thread's share holds the area. A row without an area (0) has
-    # no such cache, and is answered as one in DRAM.
-    level = next((level for level in caches if 0 < area <= level.share), None)
+    # A row without an area (0) has no such cache, and is answered as one in DRAM.
+    level = _holding(question, caches, area) if area else None
     cycles = level.line.get("latency_cycles") if level else None
     if level and cycles:
         if clock is None:
@@ -498,14 +513,16 @@ def _latency(question: Question) -> Limit:
         )
         source = level.line["latency_source"]
         return question.limit(value, formula, source, clock.origin, clock=clock.name)
-    # The area is in a cache without a latency in caches.csv, or between the caches and DRAM. The
-    # reason names the last level, which may hold all or a part of the area.
+    # The area is in a cache without a latency in caches.csv, or between two levels.
     if caches and 0 < area < DRAM_FACTOR * caches[-1].share:
-        return question.unknown("area-between", size=area, level=caches[-1].number)
+        return question.unknown("area-between", size=area)
     # The area is in DRAM, whose latency only the site file can state.
     stated = question.site_of_host.memory.latency
     if stated is not None:
         return question.by_site(stated, "memory")
+    # Without known caches, the area may be in one.
+    if not caches:
+        return question.unknown("shape")
     return question.unknown("area", key="memory.latency", size=area)
 
 

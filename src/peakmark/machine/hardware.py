@@ -439,7 +439,7 @@ def collect_memory(host: Host) -> Facts:
     }
     for name in ("type", "speed_mts", "channels"):
         if facts[name] is None:
-            how = f"write memory.{name} in the site file: as root, `dmidecode -t memory` shows it"
+            how = f"write memory.{name} in the site file: as root, `dmidecode -t memory` shows it (of a virtual machine: on its host)"
             host.missing(f"memory.{name}", how)
     return facts
 

@@ -173,7 +173,7 @@ def _common_facts(host: Host, disks: list[Facts]) -> Facts:
     if common["interface_limit"] is None:
         host.missing("storage.interface_limit", _DATASHEET)
     if common["model"] is None:
-        how = "write disk.model in the site file: as root, `smartctl -i` shows it"
+        how = "write disk.model in the site file: as root, `smartctl -i` shows it (of a virtual disk: on its host)"
         host.missing("storage.model", how)
     return common
 

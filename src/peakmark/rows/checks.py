@@ -194,12 +194,14 @@ def lost_share(run: Line) -> float:
 
 
 def path(measured: RowRuns) -> Messages:
-    """Report a rate limit that someone set on the network path, and a path through loopback."""
+    """Report a rate limit that someone set on the network path, and a path through loopback or veth."""
     shapes = sorted(set(measured.texts("shaping")))
     if shapes:
         yield message("rate-limit", Trust.NO, case="network", shapes="; ".join(shapes))
     if measured.row.subsystem == "network" and any(measured.values_of("loopback")):
         yield message("loopback", Trust.NO)
+    if any('"driver": "veth"' in link for link in measured.texts("link")):
+        yield message("loopback", Trust.CARE, case="veth")
 
 
 def never_reached_device(measured: RowRuns) -> Messages:
@@ -217,7 +219,8 @@ def never_reached_device(measured: RowRuns) -> Messages:
         yield message("cached", Trust.NO, case="memory", file_system=ram[0])
     elif shares and min(shares) < LEAST_DEVICE_SHARE:
         yield message("cached", Trust.NO, share=min(shares))
-    elif "no" in measured.texts("direct"):
+    # Writes that wait for the device after each record reach it through the page cache too.
+    elif "no" in measured.texts("direct") and '"sync": "each"' not in measured.row.settings:
         yield message("cached", Trust.NO, case="buffered")
 
 
@@ -312,7 +315,9 @@ def disturbed(measured: RowRuns) -> Messages:
     for noise_of_host in measured.noises:
         runs, where = noise_of_host.long_runs, noise_of_host.where
         # CPUs that other programs used, and the share of the CPUs' time that the hypervisor took.
-        others = [run["others"] for run in runs]
+        # Of short runs, the counters of the kernel may add up to more CPUs than there are.
+        cpus = measured.fact("cpu", "threads") or math.inf
+        others = [min(run["others"], cpus) for run in runs]
         busy = busy_processes(runs)
         yield from measured.repeated(
             "other-load", others, least=activity.OTHERS, where=where, busy=busy
@@ -365,17 +370,24 @@ def waited(measured: RowRuns) -> Messages:
 
 
 def clock(measured: RowRuns) -> Messages:
-    """Report a clock that was higher or lower after a run than before it."""
+    """Report a clock that was higher or lower after a run than before it.
+
+    Who waits for its CPU reads a low clock. The clock during the work counts more than those around it.
+    """
     changes = []
     for run in measured.runs:
-        if run.clock_before_hz and run.clock_after_hz:
-            changes.append(run.clock_after_hz / run.clock_before_hz - 1)
-    large = [change for change in changes if abs(change) > activity.MATTERS]
-    if not large:
+        before, after = run.clock_before_hz, run.clock_after_hz
+        if not (before and after) or (run.cpu_share or 1) < 1 - WAITED:
+            continue
+        if (run.clock_work_hz or 0) <= (1 - activity.MATTERS) * max(before, after):
+            changes.append(after / before - 1)
+    largest = max(changes, key=abs, default=0.0)
+    if abs(largest) <= activity.MATTERS:
         return
-    largest = max(large, key=abs)
     way = "fell" if largest < 0 else "rose"
-    often = in_how_many(len(large), len(changes))
+    # How often it moved this way.
+    count = sum(change / largest > 0 and abs(change) > activity.MATTERS for change in changes)
+    often = in_how_many(count, len(measured.runs))
     trust = measured.trust_of("clock-moved")
     yield message("clock-moved", trust, way=way, share=abs(largest), often=often)
 

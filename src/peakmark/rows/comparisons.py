@@ -61,7 +61,7 @@ POINT = {"of_workload": "for", "of_block": "at", "of_threads": "with"}
 """Column with a word for a part of a row's point -> preposition before such words."""
 COMPARED = [
     "point", "instrument", "is_own", "is_comparable", "warnings", "unit", "n", "value", "min", "max", "band",
-    *EQUAL, *POINT, "working_set", "printed_in", "is_calm",
+    *EQUAL, *POINT, "working_set", "printed_in", "loopback", "is_calm",
 ]  # fmt: skip
 """Columns of a table's rows that the pairs and their sentences use: all others are copied for each pair."""
 INNER = {"Workloads": ("of_block", "of_threads"), "Block size": ("of_workload", "of_threads")}
@@ -88,6 +88,9 @@ def pairs_of_table(
     rows = add_speeds(rows[COMPARED])
     own = rows[rows["is_own"]]
     for topic, factor, first, second in choices_of(own, labels, compare):
+        # Over loopback, netbench has both ends of one stream on two CPUs, and those of several streams on one.
+        if factor == "concurrency" and labels.table.lower_is_better and own["loopback"].any():
+            continue
         on = [name for name in EQUAL if name != factor]
         if factor == "block_bytes" and labels.table.lower_is_better:
             # The areas of LAT are chosen to be in different cache levels.
@@ -113,8 +116,9 @@ def pairs_with_references(rows: pd.DataFrame, table: Table) -> Iterator[pd.DataF
     own = rows[rows["is_own"]]
     # A row with other settings than the kernel's (warning ``otherwise``) is no reference for it.
     is_compared = rows["is_comparable"] & ~rows["warnings"].str.contains(r"\botherwise\b")
+    rows = rows.assign(is_calm=rows["is_calm"] & is_compared)
     for program in table.references:
-        of_program = rows[is_compared & rows["instrument"].eq(program.instrument)]
+        of_program = rows[rows["instrument"].eq(program.instrument)]
         if of_program.empty:
             continue
         pairs = paired(own, of_program, ["point"])
@@ -171,9 +175,10 @@ def add_speeds(rows: pd.DataFrame) -> pd.DataFrame:
 def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.DataFrame:
     """Return the pairs of rows of two choices, and how far the ranges of their values are apart.
 
-    Rows whose bands (core-to-core times, see ``placements``) show different placements of the CPUs
-    are no pair. The columns are those of the first choice, and these:
+    The columns are those of the first choice, and these:
 
+    - ``is_calm``: whether the first row may be compared. It may not if the bands (core-to-core times, see
+      ``placements``) of the two rows show different placements of the CPUs.
     - ``n``: number of repetitions of the choice with fewer repetitions.
     - ``factor``: how many times as fast the first choice is.
     - ``gap``: (slowest of the first - fastest of the second) / larger range. It is positive only if
@@ -189,7 +194,7 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, on: Sequence[str]) -> pd.D
         on: columns that are equal in the two rows of a pair.
     """
     pairs = first.merge(second, on=list(on), suffixes=("", "_other"))
-    pairs = pairs[may_be_one(pairs["band"], pairs["band_other"])]
+    pairs["is_calm"] &= may_be_one(pairs["band"], pairs["band_other"])
     # The larger of the ranges of the two choices.
     ranges = pairs["fastest"] - pairs["slowest"]
     larger = ranges.clip(lower=pairs["fastest_other"] - pairs["slowest_other"])
@@ -234,7 +239,7 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
 
     ``direction`` is 1 if the first choice is faster, -1 if the second is, 0 if they are level, and empty
     without a clear result. Each group of points (see ``grouped``) is judged as a whole. If a group has no
-    clear result, each part of it is judged by itself. A pair with a wrong or disturbed row is not judged.
+    clear result, each part of it is judged by itself. A pair with a row that is not calm is not judged.
     """
     key = ["table", *CHOICES, "group"]
     calm = pairs[pairs["is_calm"] & pairs["is_calm_other"]]

@@ -24,10 +24,10 @@ from peakmark.rows.labels import MANY, Labels, labels_of, rows_of_typical_node, 
 from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
 
-NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
-"""Frame without pairs, with the columns that ``comparisons.sentences`` reads."""
 FEW_ROWS = 3
 """Workloads with at most this many rows have no sentence on how far their values differ."""
+NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
+"""Frame without pairs, with the columns that ``comparisons.sentences`` reads."""
 Tables = dict[str, tuple[Labels, pd.DataFrame]]
 """Name of a table -> (labels, rows with the columns of ``comparisons.add_words``)."""
 WAYS = {"R": "Reading", "W": "Writing", "RW": "Copying"}
@@ -41,7 +41,8 @@ def find(frames: schema.CampaignFrames, layout: Layout | None = None) -> pd.Data
         frames: frames of the campaign; all but ``findings`` are used.
         layout: layout of the report, whose words the sentences use.
     """
-    frames = replace(frames, rows=add_disturbances(frames.rows, frames.warnings))
+    is_disturbed = schema.is_disturbed(frames.rows, frames.warnings)
+    frames = replace(frames, rows=frames.rows.assign(is_disturbed=is_disturbed))
     tables = labelled_tables(frames.rows, layout)
     compared = compare(tables, layout)
     lines: list[dict[str, Any]] = []
@@ -91,7 +92,7 @@ def is_calm(rows: pd.DataFrame) -> pd.Series:
 
     If some rows measure a level of the memory, rows that measure parts of two levels do not count.
     """
-    found = schema.is_right(rows) & rows["disturbances"].eq("")
+    found = schema.is_right(rows) & ~rows["is_disturbed"]
     has_level = rows["cache_level"].ne("")
     return found & has_level if has_level.any() else found
 
@@ -121,18 +122,6 @@ def compare(tables: Tables, layout: Layout | None) -> dict[Any, pd.DataFrame]:
     return dict(list(pairs.groupby("table")))
 
 
-def add_disturbances(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.DataFrame:
-    """Add the column ``disturbances``: codes of the disturbances that may have changed a row's value."""
-    codes: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for warning in schema.lines(warnings[schema.is_disturbance(warnings)]):
-        codes[warning.point, warning.about].append(warning.code)
-    texts = []
-    for point, instrument in rows[["point", "instrument"]].itertuples(index=False):
-        # Warnings about no instrument are about all programs of the point.
-        texts.append(" ".join([*codes[point, ""], *codes[point, instrument]]))
-    return rows.assign(disturbances=texts)
-
-
 # -- best and worst
 
 
@@ -159,7 +148,7 @@ def extremes(labels: Labels, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         if len({row.workload for row in members}) > 1:
             groups[name] = members
     for name, members in groups.items():
-        if len(members) > 1 and any(row.is_right for row in members):
+        if len({row.value for row in members if row.is_right}) > 1:
             yield best_and_worst(labels, capitalised(name), members)
 
 
@@ -178,12 +167,10 @@ def best_and_worst(labels: Labels, name: str, rows: Sequence[Line]) -> dict[str,
     places = []
     for row in (best, worst):
         place = [labels.place(row, rows), placements.distance_of(row.band)]
-        if row.disturbances:
+        if row.is_disturbed:
             place.append("disturbed")
         places.append(", ".join(filter(None, place)))
-    text = f"{name}: best {labels.quantity(best.value)} ({places[0]})"
-    if worst.value != best.value:
-        text += f", worst {labels.quantity(worst.value)} ({places[1]})"
+    text = f"{name}: best {labels.quantity(best.value)} ({places[0]}), worst {labels.quantity(worst.value)} ({places[1]})"
     if len(ordered) < len(rows):
         text += f"; {plural(len(rows) - len(ordered), 'wrong row')} left out"
     return {
@@ -206,15 +193,20 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     # ``ratio`` is the kernel's value over the reference's. For times, the speed is its reciprocal.
     speed = rows["ratio"].mask(rows["unit"].eq("s"), 1 / rows["ratio"])
     is_judged = rows["is_own"] | rows["is_comparable"]
-    judged = rows.assign(speed=speed, is_calm=is_judged & is_calm(rows))
+    # The level of the cache. The words for DRAM say which stores wrote.
+    working_set = rows["working_set"]
+    has_words = rows["cache_level"].eq("") | working_set.str.startswith("in DRAM")
+    place = ("in " + rows["cache_level"]).mask(has_words, working_set)
+    if rows["node"].nunique() > 1:
+        place = ("on " + rows["node"].map(node_or_link) + " " + place).str.rstrip()
+    judged = rows.assign(speed=speed, is_calm=is_judged & is_calm(rows), place=place)
     own = table.own
-    calm = judged[judged["is_calm"]]
-    own_points = calm.loc[calm["is_own"], "point"]
+    own_points = judged.loc[judged["is_calm"] & judged["is_own"], "point"]
     for program in table.series:
         of_program = judged[judged["instrument"].eq(program.instrument)]
-        for level, every in of_program.groupby("cache_level", sort=False):
+        for where, every in of_program.groupby("place", sort=False):
             members = every[every["is_calm"]]
-            start = f"In {level!s}, " if level else ""
+            start = f"{capitalised(str(where))}, " if where else ""
             name = f"{start}{program.heading}"
             rated = members.dropna(subset="efficiency")
             yield from reached(name, rated, every, "efficiency", "the limit")
@@ -222,8 +214,8 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 beside_own = members[members["point"].isin(own_points)]
                 of = f"{program.heading}'s speed"
                 yield from reached(start + own.heading, beside_own, every, "speed", of)
-            if calm["instrument"].nunique() > 1:
-                yield from variation(name, members)
+            if judged.loc[judged["is_calm"], "instrument"].nunique() > 1:
+                yield from variation(name, every[schema.is_right(every)])
 
 
 def reached(
@@ -268,7 +260,7 @@ def variation(start: str, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         if len(values) > FEW_ROWS:
             texts.append(f"a factor of {factor:.3g} for {workload}")
     if texts:
-        text = f"{start} has values that differ by up to {listed(texts)}."
+        text = f"{start} has values that differ by up to {listed(texts)}.{on_disturbed(rows)}"
         yield {"topic": "Best and worst", "points": rows["point"], "text": text}
 
 
@@ -309,7 +301,7 @@ def on_disturbed(rows: pd.DataFrame) -> str:
 
     It follows a sentence that rests on these rows.
     """
-    count = int(rows["disturbances"].ne("").sum())
+    count = int(rows["is_disturbed"].sum())
     if not count:
         return ""
     return f" Disturbed rows behind it: {count} of {len(rows)}."

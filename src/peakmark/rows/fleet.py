@@ -138,9 +138,7 @@ def count_judged(nodes: pd.DataFrame, rows: pd.DataFrame, warnings: pd.DataFrame
     candidates = single[single["is_judged"]]
     class_size = candidates.groupby(["node_class", "place"])["node"].transform("size")
     compared = candidates[class_size.ge(LEAST_NODES)]
-    points = schema.disturbed_points(warnings)
-    is_disturbed = compared["point"].isin(points)
-    disturbed = compared.loc[is_disturbed, "node"].value_counts()
+    disturbed = compared.loc[schema.is_disturbed(compared, warnings), "node"].value_counts()
     # Rows of pairs, with a line for each of the two nodes.
     pairs = rows[schema.shows_link(rows)]
     ends = pairs.assign(node=pairs["node"].str.split("+")).explode("node")

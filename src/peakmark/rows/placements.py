@@ -119,6 +119,11 @@ def band_of(bands: pd.Series) -> float:
     return float(bands.iloc[0]) if bands.nunique(dropna=False) == 1 else math.nan
 
 
+def bands_that_matter(runs: pd.DataFrame) -> pd.Series:
+    """Return the band of each run; it is empty if the threads only compute and do not share a core."""
+    return runs["band"].mask(runs["subsystem"].eq("cpu") & runs["band"].gt(SAME_CORE))
+
+
 def distance_of(band: float | None) -> str:
     """Return in words how far apart the CPUs of a row probably are; empty without a time.
 
@@ -136,30 +141,37 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     """Add ``is_usual``: whether a run's undisturbed value may be compared with those of the usual band.
 
     A band (column ``band``) is one placement of the CPUs, known by a core-to-core time. The usual
-    band of a row on a host is the one with the most undisturbed runs of the row. Among equally
-    frequent bands, these decide in turn: no run with ``causes``, a higher mean share of the CPUs'
-    time (rounded to tenths), more undisturbed runs of all rows on the host, a shorter time.
+    band of a row on a host is the one with the most runs of the row without ``causes``. Among equal
+    bands, these decide in turn: more runs, a higher mean share of the CPUs' time (rounded to tenths),
+    more runs of all rows on the host, a shorter time.
+
+    Rows of the CPU know only two bands: the threads share a core, or they do not.
 
     The values in the usual band are usual. All values of a row are usual if the row has no band, or if
     those outside the usual band are within ``UNCHANGED_WITHIN`` of its median: then bands make no
-    difference to the row. Values with ``causes`` are ignored here, unless all outside values have some.
+    difference to the row. Values with ``causes`` are ignored here, unless all inside or all outside values have some.
     """
     # A run without a table fits no row.
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     row = [valid[name] for name in ROW_ON_HOST]
+    # Threads that only compute share nothing but their core: if the row has bands, all others become one.
+    has_core = valid["subsystem"].eq("cpu") & valid[READINGS].min(axis=1).gt(SAME_CORE)
+    has_core &= valid["band"].groupby(row).transform("count").gt(0)
+    valid = valid.assign(band=valid["band"].mask(has_core, np.inf))
     of_band = valid.groupby([*ROW_ON_HOST, "band"])
     # What decides between bands, most important first. Runs without a band come last.
+    clean = valid["value"].where(valid["causes"].eq(""))
     ranked = pd.DataFrame({
+        "clean": -clean.groupby([*row, valid["band"]]).transform("count"),
         "runs": -of_band["value"].transform("size"),
-        # The last text in order is empty if no run has a cause.
-        "has_cause": of_band["causes"].transform("max").ne(""),
         "cpu_share": -of_band["cpu_share"].transform("mean").round(1),
         "on_host": -valid.groupby(["host", "band"])["value"].transform("size"),
         "band": valid["band"],
     })  # fmt: skip
     ranked = ranked.sort_values([*ranked])
     is_usual = valid["band"].eq(ranked["band"].groupby(row).transform("first"))
-    median = valid["value"].where(is_usual).groupby(row).transform("median")
+    every = valid["value"].where(is_usual).groupby(row).transform("median")
+    median = clean.where(is_usual).groupby(row).transform("median").fillna(every)
     # A row without any band has no median: a comparison with it is False, so that none of its runs is apart.
     is_apart = (valid["value"] / median - 1).abs().gt(UNCHANGED_WITHIN) & ~is_usual
     # A disturbance explains a difference: such runs are apart only if the row has no others outside the usual band.
@@ -216,41 +228,44 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
 
     It describes the placements of the first host, with the speeds of the runs that their rows leave out.
     """
-    # Attempt 0 is the execution that counts; the others are disturbed executions that were repeated.
-    runs = frames.runs[frames.runs["attempt"].eq(0)].dropna(subset="core_to_core_before")
+    # Attempt 0 is the execution that counts; the others are disturbed executions that were repeated. The value of
+    # a run of C2C is the core-to-core time itself.
+    is_told = frames.runs["attempt"].eq(0) & frames.runs["workload"].ne("C2C")
+    runs = frames.runs[is_told].dropna(subset="core_to_core_before")
     hosts = sorted(set(runs.dropna(subset="band")["host"]), key=natural)
     if not hosts:
         return
     of_host = runs[runs["host"].eq(hosts[0])]
     speeds = speeds_left_out(of_host)
     bands = []
-    for _, of_band in of_host.groupby("band"):
+    # Runs that changed their placement, or had a rare one, have no band and come last.
+    for _, of_band in of_host.groupby("band", dropna=False):
         # Both readings of each run in one column.
         taken = of_band[READINGS].melt()["value"]
         low, high = (significant(1e9 * time, 3) for time in (taken.min(), taken.max()))
-        distance = distance_of(taken.median())
+        is_rare = of_band["band"].isna().all()
+        distance = distance_of(taken.min() if is_rare else taken.median())
         # All values of a record have the same readings.
         count = of_band["record"].nunique()
-        found = speeds.reindex(of_band.index).dropna()
+        found = speeds[speeds.index.isin(of_band.index)]
         factors = ""
-        if len(found):
+        if found.notna().any():
             slowest, fastest = (f"{speed:.3g}" for speed in (found.min(), found.max()))
             factors = words("speeds", rows=len(found), speeds=value_range(slowest, fastest))
         span = value_range(low, high)
-        bands.append(words("band", times=span, runs=count, distance=distance, speeds=factors))
+        how = "band rare" if is_rare else "band"
+        bands.append(words(how, times=span, runs=count, distance=distance, speeds=factors))
     case = "nodes" if runs["host"].nunique() > 1 else ""
     yield message("placements", case=case, hosts=counted(hosts), host=hosts[0], bands=tuple(bands))
 
 
 def speeds_left_out(runs: pd.DataFrame) -> pd.Series:
-    """Return for each undisturbed run that its row leaves out its speed over that of the row.
+    """Return for each undisturbed run that its row leaves out its speed over the median of the undisturbed runs that count.
 
-    The speed of a row is the median of its undisturbed runs that count. Runs that count have NaN. Disturbed runs
-    are not in the result, nor are those of the workload C2C, whose value is the core-to-core time itself.
+    The speed of a run is NaN if its row has none that count.
     """
-    clear = runs[runs["causes"].eq("") & runs["workload"].ne("C2C")]
+    clear = runs[runs["causes"].eq("")]
     row = [clear[name] for name in ROW_ON_HOST]
-    usual = clear["value"].where(clear["kept"]).groupby(row).transform("median")
-    speed = clear["value"] / usual
+    speed = clear["value"] / clear["value"].where(clear["kept"]).groupby(row).transform("median")
     # A shorter time is faster.
-    return speed.mask(clear["unit"].eq("s"), 1 / speed).mask(clear["kept"])
+    return speed.mask(clear["unit"].eq("s"), 1 / speed)[~clear["kept"]]

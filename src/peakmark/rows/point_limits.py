@@ -60,7 +60,8 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Return for each point what its limit depends on: hosts, clocks, placement, stores and link.
 
     All are taken from the runs that ``runs_for_limits`` returns. The clock is the median of these
-    runs, as the value is: a clock drifts between runs, and the rate with it.
+    runs, as the value is: a clock drifts between runs, and the rate with it. Clocks before and after the work are those
+    of undisturbed runs or, if all are disturbed, the highest: who waits for its CPU reads a low clock.
     """
     runs = runs[runs["table"].ne("")]
     points = runs[["point", "subsystem", *schema.POINT]].drop_duplicates("point")
@@ -76,12 +77,15 @@ def describe_points(runs: pd.DataFrame) -> pd.DataFrame:
         hosts=("host", "unique"),
         median=("value", "median"),
         clock_work_hz=("clock_work_hz", "median"),
-        clock_idle_hz=("clock_idle_hz", "median"),
+        highest_hz=("clock_idle_hz", "max"),
         loopback=("loopback", "any"),
         store=("store", "first"),
         isa=("isa", "first"),
         link=("link", "first"),
     )
+    clean = chosen[chosen["causes"].eq("")]
+    idle = clean.groupby("point")["clock_idle_hz"].median()
+    facts["clock_idle_hz"] = idle.reindex(facts.index).fillna(facts["highest_hz"])
     places = best_places(chosen)
     return points.join(facts, on="point").join(places, on="point")
 

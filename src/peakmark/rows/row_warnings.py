@@ -167,7 +167,7 @@ def messages_of_point(point: MeasuredPoint) -> list[Message]:
         *disagreements(point),
         *small_solves(point),
         *setting_deviations(point),
-        *notes_on_printed_values(point),
+        *notes_on_values(point),
         *limit_remarks(point),
     ]
 
@@ -232,8 +232,9 @@ def row_placements(point: MeasuredPoint) -> Messages:
         # Another run may have another placement, and with it another value.
         trust, case = Trust.OK, ""
         if others:
-            # Runs of several nodes may have several placements, and then no distance.
-            trust, case = Trust.CARE, "others" if distance else "mixed"
+            # Rows of the CPU, and runs of several nodes, may have several placements, and then no distance.
+            of_cpu = "cores" if measured.row.subsystem == "cpu" else "mixed"
+            trust, case = Trust.CARE, "others" if distance else of_cpu
         if others or distance:
             yield message("placement", trust, case=case, about=instrument, distance=distance)
 
@@ -314,21 +315,27 @@ def deviations(own: Mapping[str, str], program: str, other: Mapping[str, str]) -
     return found
 
 
-def notes_on_printed_values(point: MeasuredPoint) -> Messages:
-    """Report the notes on values that a report printed. A note that begins with ``WRONG`` forbids their use."""
+def notes_on_values(point: MeasuredPoint) -> Messages:
+    """Report the notes on values that a report printed, and the warnings of the parsers of references.
+
+    A note that begins with ``WRONG`` forbids the use of a value.
+    """
     for instrument, measured in point.measured.items():
-        if not measured.row.printed_in:
+        # Checks judge what peakmark's kernels warn of.
+        if measured.row.is_own and not measured.row.printed_in:
             continue
         # The keys are the notes of all runs, each once, in their order.
         notes = dict[str, None]()
         for text in measured.texts("program_warnings"):
             notes.update(dict.fromkeys(json.loads(text)))
         for note in notes:
-            case, trust = "", Trust.OK
-            if note.startswith(WRONG):
-                case, trust = "wrong", Trust.NO
             text = note.removeprefix(WRONG)
-            yield message("note", trust, case=case, about=instrument, note=text)
+            if not measured.row.printed_in:
+                yield message("warned", Trust.CARE, about=instrument, note=text)
+            elif text == note:
+                yield message("note", about=instrument, note=text)
+            else:
+                yield message("note", Trust.NO, case="wrong", about=instrument, note=text)
 
 
 def limit_remarks(point: MeasuredPoint) -> Messages:

@@ -159,8 +159,9 @@ def shares_of_runs(runs: pd.DataFrame, limits: pd.DataFrame) -> pd.Series:
     share = share_of(limit, runs["value"], runs["unit"])
     # Take the clock of the same kind as in the limit: during the work, or before and after it.
     is_loaded = of_point["limit_clock_loaded"].eq(True)
-    clock = runs["clock_hz"].where(is_loaded, runs["clock_idle_hz"])
-    # A program that measures no clock may have had the highest one of the point.
+    known = runs["clock_hz"].where(runs["clock_work_hz"].gt(0))
+    clock = known.where(is_loaded, runs["clock_idle_hz"])
+    # A run without such a clock may have had the highest one of the point.
     clock = clock.fillna(clock.groupby(runs["point"]).transform("max"))
     # A limit at the observed clock holds at the clock of the point. A run with a lower clock has a lower limit.
     is_observed = of_point["limit_clock"].eq("observed")
@@ -264,7 +265,7 @@ def find_details(kept: pd.DataFrame) -> pd.DataFrame:
     """
     energy = kept[["joules", "watts"]]
     return (
-        kept.assign(**energy.where(energy > 0))
+        kept.assign(**energy.where(energy > 0), band=placements.bands_that_matter(kept))
         .groupby(ROW)
         .agg(
             resolution=("resolution", "max"),

@@ -43,11 +43,7 @@ ECHO = "LAT-ICMP"
 WAITED = 0.03
 """Share of the time for which a computing thread may wait for its CPU (docs/method.md)."""
 CLOCK_ERROR = 0.015
-"""Largest relative difference, as a share, that correct readings of a clock show.
-
-It applies to the clock during the work against the clocks before and after, and to the work per
-cycle of two runs.
-"""
+"""Largest relative difference, as a share, between correct readings of a clock: during the work, and before or after it."""
 ROW = ["point", "instrument"]
 """Columns that identify a row."""
 SUMMED = ("throughput", "iops", "metadata")
@@ -524,16 +520,17 @@ def add_clock(runs: pd.DataFrame) -> pd.DataFrame:
     look higher.
 
     A clock during the work is misread if it is below both other clocks, although the rate did not
-    fall: rate / clock (the work per cycle) is higher than in all runs of the row whose clocks
-    agree. Then the higher of the clocks before and after counts.
+    fall as much: rate / clock (the work per cycle) is higher than in all runs of the row whose clocks
+    agree, by more than half of the fall. Then the higher of the clocks before and after counts.
     """
     # A clock of 0 was not measured.
     ends = runs[["clock_before_hz", "clock_after_hz"]].replace(0, np.nan)
     work = runs["clock_work_hz"].replace(0, np.nan)
-    is_below = work < (1 - CLOCK_ERROR) * ends.min(axis=1)
+    fall = ends.min(axis=1) / work - 1
+    is_below = fall > CLOCK_ERROR
     per_cycle = runs["value"] / work
     # The most work per cycle in a run of the row whose clocks agree.
     highest = per_cycle.mask(is_below).groupby([runs["point"], runs["instrument"]]).transform("max")
-    is_misread = is_below & (per_cycle > (1 + CLOCK_ERROR) * highest)
+    is_misread = is_below & (per_cycle > (1 + fall / 2) * highest)
     idle = ends.max(axis=1)
     return runs.assign(clock_idle_hz=idle, clock_hz=work.mask(is_misread).fillna(idle))

@@ -43,8 +43,8 @@ EMPTY: Mapping[Kind, Any] = {"text": "", "int": None, "float": None, "flag": Fal
 """Kind of a column -> value that fills the column if a frame lacks it."""
 NOT_PLANNED = "the plan holds no cell of it"
 """Reason in ``campaign.json`` for a program without values that the campaign does not measure."""
-DISTURBANCES = ("steal", "other-load", "waited", "neighbours", "clock-moved")
-"""Codes of the warnings that runs were disturbed."""
+DISTURBANCES = ("waited", "steal", "other-load", "neighbours", "clock-moved")
+"""Codes of the warnings that runs were disturbed, the one that tells most first."""
 Line = Any
 """A line of ``rows`` or ``runs``, as ``lines`` yields it."""
 Matrix = dict[tuple[int, int], float]
@@ -736,9 +736,13 @@ def is_disturbance(warnings: pd.DataFrame) -> pd.Series:
     return warnings["code"].isin(DISTURBANCES) & warnings["trust"].ne(Trust.OK)
 
 
-def disturbed_points(warnings: pd.DataFrame) -> pd.Series:
-    """Return the points of the warnings of ``is_disturbance``, whatever program they are about."""
-    return warnings["point"][is_disturbance(warnings)]
+def is_disturbed(rows: pd.DataFrame, warnings: pd.DataFrame) -> pd.Series:
+    """Return a mask of the rows with a warning of ``is_disturbance`` on their program, or on their whole point."""
+    found = warnings[is_disturbance(warnings)]
+    # ``about`` is empty if a warning is on all programs of a point.
+    names = found["point"] + " " + found["about"]
+    point = rows["point"] + " "
+    return point.isin(names) | (point + rows["instrument"]).isin(names)
 
 
 def may_be_one(first: pd.Series, second: pd.Series) -> pd.Series:

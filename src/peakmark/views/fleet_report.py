@@ -170,9 +170,9 @@ def slow_paragraphs(frames: CampaignFrames) -> list[str]:
 
 def disturbed_slow_rows(frames: CampaignFrames) -> str:
     """Return a sentence on how many rows of slow nodes were disturbed; empty if none was."""
-    points = frames.rows.loc[frames.rows["is_slow"], "point"]
-    count = points.isin(schema.disturbed_points(frames.warnings)).sum()
-    return f"Slow rows that were disturbed: {count} of {len(points)}." if count else ""
+    slow = frames.rows[frames.rows["is_slow"]]
+    count = schema.is_disturbed(slow, frames.warnings).sum()
+    return f"Slow rows that were disturbed: {count} of {len(slow)}." if count else ""
 
 
 def rule_sentence(frames: CampaignFrames) -> str:
@@ -180,7 +180,7 @@ def rule_sentence(frames: CampaignFrames) -> str:
     rule = frames.campaign["rule"]
     return typeset(
         f"A node is slow in a row where the whole interval of its median is more than {rule['beyond']:.0%}"
-        f" behind its class and chance hardly explains it; a verdict takes {rule['nodes']} nodes of a class"
+        f" behind its class, and a significance test agrees; a verdict needs {rule['nodes']} nodes of a class"
         f" and {rule['repetitions']} repetitions of a row."
     )
 

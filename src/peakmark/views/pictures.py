@@ -263,7 +263,7 @@ def roofs(frames: CampaignFrames) -> pd.DataFrame:
     These are rows of the triad, which are points below the roofs. Disturbed rows are no roofs.
     """
     rows = frames.rows[frames.rows["is_own"] & frames.rows["n"].gt(0)]
-    rows = rows[~rows["point"].isin(schema.disturbed_points(frames.warnings))]
+    rows = rows[~schema.is_disturbed(rows, frames.warnings)]
     rates = rows[rows["table"].eq("cpu") & rows["workload"].isin(ROOFS)]
     memory = rows[rows["table"].isin(BANDWIDTHS) & rows["cache_level"].ne("")]
     counts = set(rates["concurrency"]) & set(memory["concurrency"])

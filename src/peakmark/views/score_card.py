@@ -35,7 +35,7 @@ from peakmark.formatting import (
     typeset,
     value_range,
 )
-from peakmark.messages import ORDER, Message, Trust, message, words
+from peakmark.messages import OF_ANOTHER, ORDER, Message, Trust, message, words
 from peakmark.rows import schema
 from peakmark.rows.labels import Labels, choose, rows_of_headline
 from peakmark.rows.schema import CampaignFrames
@@ -85,7 +85,7 @@ class CardLine:
         reference_share: share of the limit that the best reference reaches at the same point.
         reference_text: name of the reference with its share of the limit, or with its value.
         trust: whether a reader may use the value.
-        reason: why a reader may not use it, in at most six words.
+        reason: why a reader may not use it, in at most six words, and how the CPUs of a row of memory were placed.
     """
 
     title: str
@@ -178,7 +178,7 @@ def first_row(frames: CampaignFrames, subsystem: str) -> Line | None:
 def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) -> CardLine:
     """Return the line of a headline from its row, or from the rows of several nodes.
 
-    The value of several nodes is their median. The limit and the reference are those of the node nearest to
+    The value of several nodes is their median, without a reference. The limit is that of the node nearest to
     the median.
     """
     measured = [row for row in rows if row.n]
@@ -199,8 +199,14 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
             share = statistics.median(shares)
         else:
             shares = values_of(frames.runs, row, "share")
-    reference = best_reference(frames.rows, row)
     trust, reason = judge(frames, row, measured)
+    # Each of several nodes has another reference beside its value, and one of what was not measured says no more.
+    has_reference = len(measured) < 2 and trust != Trust.NO
+    reference = best_reference(frames.rows, row) if has_reference else None
+    # The placement of the CPUs makes memory faster or slower by a factor.
+    if len(measured) == 1 and row.subsystem == "memory":
+        placed = [note.short for note in notes_of(frames, row) if note.code == "placement"]
+        reason = "; ".join(dict.fromkeys(filter(None, [reason, *placed])))
     # A row that several nodes measured together has their number as its variant.
     nodes = BY_NAME[row.table].variant_label(row.variant)
     title = headline.title.format(block=size(row.block_bytes), nodes=nodes)
@@ -210,6 +216,8 @@ def line_of(frames: CampaignFrames, headline: Headline, rows: Sequence[Line]) ->
     if row.printed_in:
         # Only of peakmark's kernels it is known where their data lie.
         title = title.replace("DRAM", "Memory")
+    elif '"stores": "libc"' in row.settings:
+        title = title.replace("copy", "memcpy")
     return CardLine(
         title=title,
         place=place_of(row, measured),
@@ -308,17 +316,16 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
     """Return whether a reader may use the value of a row, and the reason in a few words; empty without one.
 
     ``measured`` has the row of each node that has a value. The least trust among the nodes counts. The
-    reason is the warning with the largest amount, and says how many nodes have this trust. If that is *no*
-    on fewer than half of the nodes, the result is *care*. If all nodes have *ok*, the reason says how many are slow.
+    reason is the first warning of a node, with the largest amount, and says how many nodes have this trust. If
+    that is *no* on fewer than half of the nodes, the result is *care*. If all nodes have *ok*, the reason says how
+    many are slow.
     """
     if not row.n:
         return Trust.NO, "not measured"
     for trust in (Trust.NO, Trust.CARE):
         doubtful = [each for each in measured if each.trust == trust]
         if doubtful:
-            gravest = max(
-                [notes_of(frames, each)[0] for each in doubtful], key=attrgetter("amount")
-            )
+            gravest = min([notes_of(frames, each)[0] for each in doubtful], key=gravity)
             reason = typeset(gravest.short)
             if len(doubtful) < len(measured):
                 reason += f" on {len(doubtful)} of {len(measured)}"
@@ -331,10 +338,21 @@ def judge(frames: CampaignFrames, row: Line, measured: Sequence[Line]) -> tuple[
 
 
 def notes_of(frames: CampaignFrames, row: Line) -> list[Line]:
-    """Return the warnings on the value of a row, those of least trust first."""
+    """Return the warnings on the value of a row, the gravest first."""
     warnings = frames.warnings
     is_of_row = warnings["point"].eq(row.point) & warnings["about"].isin(["", row.instrument])
-    return sorted(schema.lines(warnings[is_of_row]), key=lambda note: ORDER.index(note.trust))
+    return sorted(schema.lines(warnings[is_of_row]), key=gravity)
+
+
+def gravity(note: Line) -> tuple[float, ...]:
+    """Return a sort key of warnings, lowest for the gravest.
+
+    Warnings of least trust come first. Of these, those that say that something else was measured come first, then the
+    disturbances. Of one code, the largest amount comes first.
+    """
+    causes = [*OF_ANOTHER, *schema.DISTURBANCES]
+    rank = causes.index(note.code) if note.code in causes else len(causes)
+    return ORDER.index(note.trust), rank, -note.amount
 
 
 # -- page one
@@ -381,28 +399,27 @@ def verdict(card: Sequence[CardLine]) -> str:
     Args:
         card: lines in the order of their groups.
     """
-    # Part -> its shares; part or title -> the first reason for a line without a share; parts to use with care.
-    shares: dict[str, list[float]] = defaultdict(list)
-    reasons: dict[str, str] = {}
-    careful = dict[str, None]()
+    # Part -> its lines. A line without a share has its title as key if its part has a share.
+    lines_of: dict[str, list[CardLine]] = defaultdict(list)
     for line in card:
         title = line.title.replace(",", "")
         part = title if line.subsystem in ("cpu", "network") else title.split()[0]
-        share = line.share if line.group == RATED else None
-        name = part if share is not None or part not in shares else title
-        if line.trust == Trust.CARE:
-            careful[name] = None
-        if share is not None:
-            shares[part].append(share)
+        is_alone = line.group != RATED and part in lines_of and lines_of[part][0].group == RATED
+        lines_of[title if is_alone else part].append(line)
+    rated, careful, unrated = [], [], []
+    for name, lines in lines_of.items():
+        shares = [line.share for line in lines if line.share is not None]
+        if lines[0].group == RATED:
+            # The lowest and the highest share; only one of them if they are equal.
+            rated.append(f"{name} {value_range(percent(min(shares)), percent(max(shares)))}%")
         else:
-            is_limitless = line.group == WITHOUT_LIMIT
-            reasons.setdefault(name, "no limit known" if is_limitless else line.reason)
-    rated = []
-    for part, values in shares.items():
-        # The lowest and the highest share; only one of them if they are equal.
-        span = value_range(percent(min(values)), percent(max(values)))
-        rated.append(f"{part} {span}%")
-    unrated = [f"{name} ({reason})" for name, reason in reasons.items()]
+            reasons = dict.fromkeys(
+                "no limit known" if line.group == WITHOUT_LIMIT else line.reason for line in lines
+            )
+            unrated.append(f"{name} ({', '.join(reasons)})")
+        # The part is named if all its lines need care, otherwise the lines that do.
+        doubtful = [line.title.replace(",", "") for line in lines if line.trust == Trust.CARE]
+        careful += [name] if len(doubtful) == len(lines) else doubtful
     parts = []
     if rated:
         parts.append(f"{', '.join(rated)} of the limit")
@@ -585,7 +602,7 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     measured = own[own["n"].gt(0)]
     scale = frames.campaign["config"].get("scale", 1)
     caveats = [
-        *wrong_cores(frames),
+        *faulty_parts(frames),
         *doubtful_rows(measured),
         *disturbed_rows(frames, measured),
         *parts_of_nodes(frames),
@@ -602,15 +619,20 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
     return caveats
 
 
-def wrong_cores(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a caveat for each core that computed wrong results more than once."""
+def faulty_parts(frames: CampaignFrames) -> Iterator[Message]:
+    """Yield a caveat for each core that computed wrong results more than once, each GPU with wrong memory, and veth."""
     # A wrong solution of HPL has the same code, but no core: it is about no subject.
-    named = frames.warnings[
-        frames.warnings["code"].eq("wrong-result") & frames.warnings["subject"].ne("")
-    ]
-    for core, count in named["subject"].value_counts().items():
+    named = frames.warnings[frames.warnings["subject"].ne("")]
+    cores = named.loc[named["code"].eq("wrong-result"), "subject"]
+    for core, count in cores.value_counts().items():
         if count > 1:
             yield message("wrong-result", Trust.NO, case="core-again", core=core, count=count)
+    # Only errors that a GPU could not correct are about a subject, the GPU.
+    is_faulty = frames.warnings["code"].eq("hardware-errors") & frames.warnings["subject"].ne("")
+    is_veth = frames.warnings["code"].eq("loopback") & frames.warnings["trust"].eq(Trust.CARE)
+    notes = frames.warnings[is_faulty | is_veth].drop_duplicates(["code", "subject"])
+    for note in schema.lines(notes):
+        yield message("remark", remark=f"{note.text}: {note.remedy}")
 
 
 def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
@@ -624,15 +646,16 @@ def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
 def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[Message]:
     """Yield a caveat with the number of rows whose values other activity may have changed.
 
-    Only warnings that lower the trust count (``is_disturbance``). So rows whose undisturbed runs
-    confirm the value do not count.
+    Only warnings that lower the trust count (``is_disturbance``). Rows whose undisturbed runs
+    confirm the value count as ``more`` if a disturbed run counts.
     """
-    warnings = frames.warnings[schema.is_disturbance(frames.warnings)]
-    # Keep the warnings on the value of peakmark's kernel, or on the whole row (``about`` is empty).
-    on_own = warnings[warnings["about"].isin(["", *measured["instrument"]])]
-    rows = int(measured["point"].isin(on_own["point"]).sum())
-    if rows:
-        yield message("disturbed-rows", rows=rows, of=len(measured))
+    is_changed = schema.is_disturbed(measured, frames.warnings)
+    counted = frames.runs[frames.runs["kept"] & frames.runs["causes"].ne("")]
+    of_kernels = counted.loc[counted["instrument"].isin(measured["instrument"]), "point"]
+    if is_changed.any():
+        more = (measured["point"].isin(of_kernels) & ~is_changed).sum()
+        rows = int(is_changed.sum())
+        yield message("disturbed-rows", rows=rows, of=len(measured), more=int(more))
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:

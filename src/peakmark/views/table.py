@@ -366,12 +366,15 @@ def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
     They have short words (column ``short``). A disturbance of too few runs to change a value is
-    left out. If a value must not be used, only the warnings that say so are shown, and ``NEVER_MOOT``. If
-    peakmark's kernel measured that value, this holds for the values of all programs at its point.
+    left out. If a value must not be used, only the warnings that say so are shown, and ``NEVER_MOOT``. Beside
+    such a value of peakmark's kernel, no disturbance of a reference is shown either.
     """
     is_reason = notes["trust"].eq(Trust.NO)
     is_on_row = notes["about"].isin(["", *KERNELS.values()])
     is_moot = notes["point"].isin(notes.loc[is_reason & is_on_row, "point"])
+    # A warning about no program is on those of all programs at its point.
+    of_all = notes["point"].isin(notes.loc[is_reason & notes["about"].eq(""), "point"])
+    is_moot &= of_all | notes["code"].isin(DISTURBANCES)
     value = pd.MultiIndex.from_frame(notes[["point", "about"]])
     is_moot |= value.isin(value[is_reason])
     is_moot &= ~notes["code"].isin(NEVER_MOOT)
@@ -470,13 +473,13 @@ def explain(frames: CampaignFrames, shown: Mapping[str, Collection[str]]) -> lis
 def empty_columns(
     frames: CampaignFrames, table: Table, rows: pd.DataFrame, instruments: Collection[str]
 ) -> list[str]:
-    """Return a sentence for each of ``instruments`` that measured nothing, with the reason.
+    """Return a sentence for each reference of ``instruments`` that measured nothing, with the reason.
 
-    Programs of which the plan has no cell are left out.
+    References of which the plan has no cell are left out.
     """
     measured = set(rows.loc[rows["n"].gt(0), "instrument"])
     reasons = []
-    for program in table.series:
+    for program in table.references:
         if program.instrument in set(instruments) - measured:
             why = frames.campaign["empty"].get(program.instrument, NOT_PLANNED)
             if why != NOT_PLANNED:
@@ -502,8 +505,9 @@ def sentences_on_gaps(
         with_limit: whether the table has columns of limits.
     """
     found = []
-    is_counted = rows["instrument"].isin(instruments) & rows["n"].gt(0)
-    again = int(rows.loc[is_counted, "measured_again"].sum())
+    # One repetition may fill several rows, and be measured again several times.
+    runs = frames.runs[frames.runs["point"].isin(rows["point"]) & frames.runs["attempt"].gt(0)]
+    again = runs.loc[runs["instrument"].isin(instruments), "record"].nunique()
     if again:
         found.append(message("measured-again", count=again).text)
     if len(rows):

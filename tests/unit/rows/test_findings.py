@@ -22,7 +22,8 @@ SPREAD = (1.0, 1.01, 1.02)
 def row(speeds):
     """The speeds of one choice at one point."""
     known = {"n": len(speeds), "slowest": min(speeds), "fastest": max(speeds)}
-    return pd.DataFrame([known | {"middle": statistics.median(speeds), "point": "p", "band": 2e-8}])
+    known |= {"middle": statistics.median(speeds), "point": "p", "band": 2e-8, "is_calm": True}
+    return pd.DataFrame([known])
 
 
 def pair(first, second):
@@ -36,12 +37,16 @@ def shown(*points, tested=1):
     pairs = pd.DataFrame([*points, *others]).assign(
         group=[0] * len(points) + list(range(1, tested)),
         **dict.fromkeys(["table", *comparisons.CHOICES, "part"], ""),
-        **dict.fromkeys(["is_calm", "is_calm_other"], True),
     )
     found = comparisons.judged(pairs).iloc[0]
     if pd.isna(found["direction"]):
         return None
     return found["direction"], found["certainty"]
+
+
+def test_rows_of_two_placements_are_no_pair():
+    others = row(SLOW).assign(band=1e-7)
+    assert not comparisons.paired(row(FAST), others, ["point"])["is_calm"].item()
 
 
 # -- the gap between two ranges

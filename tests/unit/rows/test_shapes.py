@@ -19,7 +19,7 @@ NODE = (2, 4, 2, 8, 2)
 def rows_of(frames, table):
     """The lines of peakmark's kernel in a table."""
     rows = frames.rows[frames.rows["table"].eq(table) & frames.rows["is_own"]]
-    return list(schema.lines(rows.assign(disturbances="")))
+    return list(schema.lines(rows.assign(is_disturbed=False)))
 
 
 def runs_of(frames):

@@ -28,7 +28,7 @@ def test_what_no_verdict_was_possible_on_is_said(tmp_path, peakmark, nodes, n, s
     done = peakmark("fleet", tmp_path / "c", "--fail-on", "slow")
     assert done.returncode == (3 if gap else 0)
     assert ("cannot tell: no node was judged" in done.stdout) == bool(gap)
-    assert done.stdout.count("a verdict takes 4 nodes of a class") == 1
+    assert done.stdout.count("a verdict needs 4 nodes of a class") == 1
     # Without a promise nothing can be accepted.
     done = peakmark("fleet", tmp_path / "c", "--fail-on", "promise")
     assert done.returncode == 3 and "promises no value" in done.stderr

@@ -68,10 +68,10 @@ details; it is empty for workloads without a second phase.
 """
 _CHILDREN = re.compile(
     r"^\tChildren see throughput for\s+([0-9]+)\s+(\S.*?)\s*=\s*(\S+)\s+([kK]B|ops)/sec\s*$"
-    r"(?:\n\t.*){4}\n\tMin xfer\s*=\s*(\S+)",
+    r"\n\t.*\n\tMin throughput per \w+\s*=\s*(\S+).*(?:\n\t.*){2}\n\tMin xfer\s*=\s*(\S+)",
     re.MULTILINE,
 )
-"""Result of one phase, and how much the process that did least moved.
+"""Result of one phase, the lowest rate of a process, and how much the process that did least moved.
 
 Versions up to 3.420 print KB, later ones kB. Both mean 1024 bytes.
 """
@@ -217,7 +217,8 @@ def _several(text: str, cell: Cell) -> Output:
     """Parse the output of a run with several processes into column of ``_single`` -> value as text.
 
     The values are those of the lines ``Children see throughput``. A phase is ``_PARTIAL`` if a process moved
-    nothing: IOZone stops all processes when the first one ends, which with tiny files is the only one that ran.
+    nothing: IOZone stops all processes when the first one ends, which with tiny files is the only one that ran. It
+    is also partial if the sum of the rates is less than each process's lowest rate allows.
 
     Raises:
         ParseError: a line has another number of processes or another unit than the cell, or an
@@ -227,13 +228,19 @@ def _several(text: str, cell: Cell) -> Output:
     wanted = (str(cell.concurrency), "kB")
     if in_ops(cell):
         wanted = (str(cell.concurrency), "ops")
-    for count, phase, value, unit, least in _CHILDREN.findall(text):
+    for count, phase, value, unit, lowest, least in _CHILDREN.findall(text):
         # Versions up to 3.420 print KB.
         if (count, unit.replace("K", "k")) != wanted or phase not in _PHASES:
             raise ParseError(
                 f"IOZone: the cell is not for phase {phase!r} of {count} processes in {unit}/sec"
             )
-        phases[_PHASES[phase]] = value if least.strip("0.") else _PARTIAL
+        name = _PHASES[phase]
+        rates = Output("IOZone", {name: value, "lowest": lowest})
+        # A process that moved nothing has no rate.
+        is_whole = least.strip("0.") and (
+            int(count) * rates.number("lowest") < 1.001 * rates.number(name)
+        )
+        phases[name] = value if is_whole else _PARTIAL
     return phases
 
 

@@ -5,7 +5,7 @@ larger sizes in kB of 1000 B. likwid-bench reduces a size that does not fit the 
 
 likwid-bench calibrates its clock for one second. Its option ``-s`` sets a time, but then the program
 takes three to four times this time. peakmark therefore passes a number of iterations, computed from a
-guessed rate. A run lasts between a fifth and four times the cell's seconds.
+guessed rate. A run lasts between half and six times the cell's seconds.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def _pass_s(cell: Cell, isa: _Isa, share_bytes: float) -> float:
         # ``isa.flops`` is the rate for elements of 8 bytes. With 4 bytes, twice as many fit into a register.
         return share_bytes / element * flops / (isa.flops * 8 / element)
     # Guessed B/s of a core from L1, L2 and L3, by the size of each, and from DRAM that all threads share.
-    for cache, rate in ((48 << 10, 120e9), (1 << 20, 60e9), (4 << 20, 30e9)):
+    for cache, rate in ((48 << 10, 200e9), (1 << 20, 100e9), (4 << 20, 60e9)):
         if share_bytes <= cache:
             return share_bytes / rate
     return share_bytes / min(15e9, 100e9 / cell.concurrency)
