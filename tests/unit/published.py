@@ -73,7 +73,8 @@ class Entry:
             found.append(f"printed for {self.block} bytes, here beside whole cache lines")
         if self.source == "lab on file I/O" and self.instrument == "diskbench":
             found.append("threads stand for the processes of the report")
-        # The report's headings name no program, so its layout cannot name it either.
+        if self.table == "disk_throughput" and "direct" not in self.definition:
+            found.append("the report does not say whether the page cache took part")
         if self.program == "memorybench":
             found.append("the report calls its program memorybench")
         if self.table == "memory_latency" and self.program not in INSTRUMENTS:

@@ -184,7 +184,6 @@ def test_threads_share_the_last_cache():
     alone, both = (memory("RS-block", 16 * MIB, n, VM, clock_hz=3e9) for n in (1, 2))
     assert "fits L3" in alone.formula
     assert "partly in a cache" in reason(both)
-    # Other guests of a host may use the rest of a virtual machine's last level.
     for guest in ("KVM", None):
         limit = memory("RS-block", 20 * MIB, 1, machine(cpu={"virtualised": guest}), clock_hz=3e9)
         assert ("fits L3" in limit.formula) == (guest is None)
