@@ -60,7 +60,7 @@ def equipment_of(facts: Mapping[str, Any]) -> Equipment:
         # A name such as AMD EPYC, which virtual machines show, is that of several generations.
         # CPUs of Arm have no family.
         if cpu.get("family"):
-            processor += f", family {cpu['family']} model {cpu['model']}"
+            processor += f", family {cpu['family']} model {cpu.get('model')}"
         processor += f", with {cpu['threads']} CPUs"
     total = memory.get("total")
     installed = ""

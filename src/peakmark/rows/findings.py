@@ -24,10 +24,10 @@ from peakmark.rows.labels import MANY, Labels, labels_of, rows_of_typical_node, 
 from peakmark.rows.schema import Line
 from peakmark.tools.tables import BY_NAME, Table
 
-FEW_ROWS = 3
-"""Workloads with at most this many rows have no sentence on how far their values differ."""
 NO_PAIRS = pd.DataFrame(columns=["of_workload", *comparisons.CHOICES])
 """Frame without pairs, with the columns that ``comparisons.sentences`` reads."""
+FEW_ROWS = 3
+"""Workloads with at most this many rows have no sentence on how far their values differ."""
 Tables = dict[str, tuple[Labels, pd.DataFrame]]
 """Name of a table -> (labels, rows with the columns of ``comparisons.add_words``)."""
 WAYS = {"R": "Reading", "W": "Writing", "RW": "Copying"}
@@ -201,7 +201,9 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         place = ("on " + rows["node"].map(node_or_link) + " " + place).str.rstrip()
     judged = rows.assign(speed=speed, is_calm=is_judged & is_calm(rows), place=place)
     own = table.own
-    own_points = judged.loc[judged["is_calm"] & judged["is_own"], "point"]
+    calm = judged[judged["is_calm"]]
+    own_points = calm.loc[calm["is_own"], "point"]
+    has_references = calm["instrument"].nunique() > 1
     for program in table.series:
         of_program = judged[judged["instrument"].eq(program.instrument)]
         for where, every in of_program.groupby("place", sort=False):
@@ -214,7 +216,7 @@ def shares(table: Table, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 beside_own = members[members["point"].isin(own_points)]
                 of = f"{program.heading}'s speed"
                 yield from reached(start + own.heading, beside_own, every, "speed", of)
-            if judged.loc[judged["is_calm"], "instrument"].nunique() > 1:
+            if has_references:
                 yield from variation(name, every[schema.is_right(every)])
 
 

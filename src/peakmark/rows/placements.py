@@ -121,7 +121,12 @@ def band_of(bands: pd.Series) -> float:
 
 def bands_that_matter(runs: pd.DataFrame) -> pd.Series:
     """Return the band of each run; it is empty if the threads only compute and do not share a core."""
-    return runs["band"].mask(runs["subsystem"].eq("cpu") & runs["band"].gt(SAME_CORE))
+    return runs["band"].mask(keeps_cores(runs))
+
+
+def keeps_cores(runs: pd.DataFrame) -> pd.Series:
+    """Return a mask of the runs whose threads only compute, each on a core of its own before and after the work."""
+    return runs["subsystem"].eq("cpu") & runs[READINGS].min(axis=1).gt(SAME_CORE)
 
 
 def distance_of(band: float | None) -> str:
@@ -138,7 +143,7 @@ def distance_of(band: float | None) -> str:
 
 
 def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add ``is_usual``: whether a run's undisturbed value may be compared with those of the usual band.
+    """Add ``is_usual``: whether the placement of a run allows a comparison with the usual band.
 
     A band (column ``band``) is one placement of the CPUs, known by a core-to-core time. The usual
     band of a row on a host is the one with the most runs of the row without ``causes``. Among equal
@@ -155,9 +160,8 @@ def mark_usual(runs: pd.DataFrame) -> pd.DataFrame:
     valid = runs[runs["table"].ne("") & runs["value"].notna() & runs["disturbed"].eq("")]
     row = [valid[name] for name in ROW_ON_HOST]
     # Threads that only compute share nothing but their core: if the row has bands, all others become one.
-    has_core = valid["subsystem"].eq("cpu") & valid[READINGS].min(axis=1).gt(SAME_CORE)
-    has_core &= valid["band"].groupby(row).transform("count").gt(0)
-    valid = valid.assign(band=valid["band"].mask(has_core, np.inf))
+    has_bands = valid["band"].groupby(row).transform("count").gt(0)
+    valid = valid.assign(band=valid["band"].mask(keeps_cores(valid) & has_bands, np.inf))
     of_band = valid.groupby([*ROW_ON_HOST, "band"])
     # What decides between bands, most important first. Runs without a band come last.
     clean = valid["value"].where(valid["causes"].eq(""))
@@ -262,7 +266,7 @@ def describe(frames: CampaignFrames) -> Iterator[Message]:
 def speeds_left_out(runs: pd.DataFrame) -> pd.Series:
     """Return for each undisturbed run that its row leaves out its speed over the median of the undisturbed runs that count.
 
-    The speed of a run is NaN if its row has none that count.
+    The speed of a run is NaN if its row has none that count. Runs above the limit are left out too.
     """
     clear = runs[runs["causes"].eq("")]
     row = [clear[name] for name in ROW_ON_HOST]

@@ -348,7 +348,7 @@ def gravity(note: Line) -> tuple[float, ...]:
     """Return a sort key of warnings, lowest for the gravest.
 
     Warnings of least trust come first. Of these, those that say that something else was measured come first, then the
-    disturbances. Of one code, the largest amount comes first.
+    disturbances, then all others. Within a rank, the largest amount comes first.
     """
     causes = [*OF_ANOTHER, *schema.DISTURBANCES]
     rank = causes.index(note.code) if note.code in causes else len(causes)
@@ -620,19 +620,20 @@ def build_caveats(frames: CampaignFrames) -> list[Message]:
 
 
 def faulty_parts(frames: CampaignFrames) -> Iterator[Message]:
-    """Yield a caveat for each core that computed wrong results more than once, each GPU with wrong memory, and veth."""
+    """Yield a caveat for each core that computed wrong results more than once, each GPU with memory errors, and veth."""
+    warnings = frames.warnings
+    code, is_named = warnings["code"], warnings["subject"].ne("")
     # A wrong solution of HPL has the same code, but no core: it is about no subject.
-    named = frames.warnings[frames.warnings["subject"].ne("")]
-    cores = named.loc[named["code"].eq("wrong-result"), "subject"]
+    cores = warnings.loc[code.eq("wrong-result") & is_named, "subject"]
     for core, count in cores.value_counts().items():
         if count > 1:
             yield message("wrong-result", Trust.NO, case="core-again", core=core, count=count)
     # Only errors that a GPU could not correct are about a subject, the GPU.
-    is_faulty = frames.warnings["code"].eq("hardware-errors") & frames.warnings["subject"].ne("")
-    is_veth = frames.warnings["code"].eq("loopback") & frames.warnings["trust"].eq(Trust.CARE)
-    notes = frames.warnings[is_faulty | is_veth].drop_duplicates(["code", "subject"])
+    is_faulty = code.eq("hardware-errors") & is_named
+    is_veth = code.eq("loopback") & warnings["trust"].eq(Trust.CARE)
+    notes = warnings[is_faulty | is_veth].drop_duplicates(["code", "subject"])
     for note in schema.lines(notes):
-        yield message("remark", remark=f"{note.text}: {note.remedy}")
+        yield message("remark", remark=str(Sentence(note.text, note.remedy)))
 
 
 def doubtful_rows(measured: pd.DataFrame) -> Iterator[Message]:
@@ -650,12 +651,12 @@ def disturbed_rows(frames: CampaignFrames, measured: pd.DataFrame) -> Iterator[M
     confirm the value count as ``more`` if a disturbed run counts.
     """
     is_changed = schema.is_disturbed(measured, frames.warnings)
-    counted = frames.runs[frames.runs["kept"] & frames.runs["causes"].ne("")]
-    of_kernels = counted.loc[counted["instrument"].isin(measured["instrument"]), "point"]
-    if is_changed.any():
-        more = (measured["point"].isin(of_kernels) & ~is_changed).sum()
-        rows = int(is_changed.sum())
-        yield message("disturbed-rows", rows=rows, of=len(measured), more=int(more))
+    rows = int(is_changed.sum())
+    if rows:
+        counted = frames.runs[frames.runs["kept"] & frames.runs["causes"].ne("")]
+        of_kernels = counted.loc[counted["instrument"].isin(measured["instrument"]), "point"]
+        more = int((measured["point"].isin(of_kernels) & ~is_changed).sum())
+        yield message("disturbed-rows", rows=rows, of=len(measured), more=more)
 
 
 def parts_of_nodes(frames: CampaignFrames) -> Iterator[Message]:

@@ -366,15 +366,15 @@ def worth_reading(notes: pd.DataFrame) -> pd.DataFrame:
     """Return the warnings and notes that tables show.
 
     They have short words (column ``short``). A disturbance of too few runs to change a value is
-    left out. If a value must not be used, only the warnings that say so are shown, and ``NEVER_MOOT``. Beside
+    left out. If a value must not be used, only the warnings that say so are shown, and those in ``NEVER_MOOT``. Beside
     such a value of peakmark's kernel, no disturbance of a reference is shown either.
     """
     is_reason = notes["trust"].eq(Trust.NO)
-    is_on_row = notes["about"].isin(["", *KERNELS.values()])
-    is_moot = notes["point"].isin(notes.loc[is_reason & is_on_row, "point"])
-    # A warning about no program is on those of all programs at its point.
-    of_all = notes["point"].isin(notes.loc[is_reason & notes["about"].eq(""), "point"])
-    is_moot &= of_all | notes["code"].isin(DISTURBANCES)
+    point, reasons = notes["point"], notes[is_reason]
+    # A warning about no program is on the values of all programs at its point.
+    is_moot = point.isin(reasons.loc[reasons["about"].eq(""), "point"])
+    of_kernels = reasons.loc[reasons["about"].isin(KERNELS.values()), "point"]
+    is_moot |= point.isin(of_kernels) & notes["code"].isin(DISTURBANCES)
     value = pd.MultiIndex.from_frame(notes[["point", "about"]])
     is_moot |= value.isin(value[is_reason])
     is_moot &= ~notes["code"].isin(NEVER_MOOT)
